@@ -1,0 +1,243 @@
+"""Multi-head self-attention in which every token is a query: the model of the multihead paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from attnlab import _checks as check
+from attnlab._checks import Array, Rng
+from attnlab.models._base import Params, draws, fit, kind
+from attnlab.models._losses import LOSSES, check_labels
+from attnlab.models._softmax import softmax
+from attnlab.problems import SequenceProblem
+
+# Samples are passed through in blocks whose working arrays stay in the second-level cache.
+BLOCK = 120_000
+# From this many heads on, one large product over vec(W) beats many small ones (measured).
+MANY_HEADS = 3
+
+
+@dataclass(frozen=True)
+class MultiHead:
+    r"""$\tilde\Phi(X)=H^{-1/2}\sum_h\langle U_h,\mathrm{softmax}(XW_h^\top X^\top)X\rangle$.
+
+    Parameters are ``W (..., H, d, d)`` and ``U (..., H, T, d)`` (``(..., H, d)`` for the pooled and
+    the last-token output). Query $t$ gives key $s$ the logit $x_s^\top W_hx_t$: the paper's $W$
+    is the transpose of ours.
+
+    Args:
+        heads: $H$.
+        output: ``"full"`` projects every position with a row of ``U``; ``"pooled"`` uses one
+            vector for all positions, $U=\mathbf 1u^\top$; ``"last"`` reads the last position.
+        loss: ``"logistic"``, ``"exponential"`` or ``"correlation"``.
+        start: ``"zero"``, or ``"gaussian"`` for entries $\mathcal N(0,\mathrm{scale}^2)$.
+        scale: size of a Gaussian start.
+
+    Returns:
+        A model: frozen hyper-parameters; it holds no arrays of its own.
+
+    Examples:
+        >>> from attnlab import models, problems
+        >>> p = problems.tokenized_mixture(n=100, rng=0)
+        >>> model = models.MultiHead(heads=4)
+        >>> params = model.init(p)
+        >>> loss, grads = model.value_and_grad(params, p)
+        >>> round(float(loss), 4), grads["U"].shape, grads["W"].shape
+        (0.6931, (4, 10, 4), (4, 4, 4))
+        >>> bool((grads["W"] == 0).all())  # at zero, W does not move on the first step
+        True
+
+    Reference: multihead, equations 1 and 2, Lemma 1 (gradients).
+    """
+
+    heads: int
+    output: str = "full"
+    loss: str = "logistic"
+    start: str = "zero"
+    scale: float = 0.1
+
+    def __post_init__(self) -> None:
+        check.count("heads", self.heads)
+        check.choice("output", self.output, ("full", "pooled", "last"))
+        check.choice("loss", self.loss, LOSSES)
+        check.choice("start", self.start, ("zero", "gaussian"))
+        check.number("scale", self.scale, above=0.0)
+
+    def shapes(self, problem: SequenceProblem) -> dict[str, tuple[int, ...]]:
+        """Shape of each parameter of one trial."""
+        kind(problem, SequenceProblem, "MultiHead")
+        H, T, d = self.heads, problem.T, problem.d
+        return {"U": (H, T, d) if self.output == "full" else (H, d), "W": (H, d, d)}
+
+    def init(self, problem: SequenceProblem, rng: Rng | None = None) -> Params:
+        """Parameters to start from; ``rng`` is needed for a Gaussian start."""
+        full = {name: problem.trials + tail for name, tail in self.shapes(problem).items()}
+        if self.start == "zero":
+            return {name: np.zeros(size) for name, size in full.items()}
+        generator = draws(self.start, rng)
+        return {name: self.scale * generator.standard_normal(size) for name, size in full.items()}
+
+    def forward(self, params: Params, problem: SequenceProblem) -> Array:
+        r"""Outputs $\tilde\Phi(X_i)$, shape ``(..., n)``."""
+        U, W, weight = self._parts(params, problem)
+        P = self._maps(W, problem)
+        attended = P @ problem.X[..., None, :, :]
+        return np.asarray(weight * (U[..., None, :, :, :] * attended).sum(axis=(-1, -2, -3)))
+
+    def attention(self, params: Params, problem: SequenceProblem) -> Array:
+        r"""Maps ``[query, key]``, shape ``(..., n, H, T, T)``; ``(..., n, H, T)`` for ``"last"``."""
+        P = self._maps(self._fitted(params, problem)["W"], problem)
+        return P[..., 0, :] if self.output == "last" else P
+
+    def floor(self, problem: SequenceProblem) -> Array:
+        """The infimum 0 of the loss where the data can be separated."""
+        if not LOSSES[self.loss].bounded:
+            raise check.fail("floor", "a loss that is bounded below", self.loss)
+        return np.zeros(problem.trials)
+
+    def value_and_grad(self, params: Params, problem: SequenceProblem) -> tuple[Array, Params]:
+        r"""Mean loss, shape of the trials, and its gradient.
+
+        The gradient in $U_h$ is a mean of attended tokens, the one in $W_h$ a sum of covariances:
+        $\nabla_W\Phi=\sum_t\mathrm{Cov}_t(x,\langle u_t,x\rangle)\,x_t^\top$ (key left,
+        query right). Heads that coincide are computed once: from a zero start they always do.
+        """
+        U, W, weight = self._parts(params, problem)
+        X, y = problem.X, problem.y
+        queries = X[..., -1:, :] if self.output == "last" else X
+        H, Q, d = U.shape[-3:]
+        lead, T = problem.trials, problem.T
+        loss, slope = LOSSES[self.loss], np.empty(0)
+        total = np.zeros(lead)
+        gU, gW = np.zeros((*lead, H, Q, d)), np.zeros((*lead, H, d, d))
+        work = H * T * Q * max(1, int(np.prod(lead, dtype=int)))
+        block = max(1, BLOCK // work)
+        pairs = _pairs(problem, queries) if _wide(problem, H, Q) else None
+        logits_bound = np.sqrt((W * W).sum(axis=(-1, -2)).max()) * _longest(problem) ** 2
+        safe = bool(logits_bound < 500.0)  # then exp neither overflows nor vanishes
+        for i in range(0, problem.n, block):
+            part = (..., slice(i, i + block), slice(None), slice(None))
+            if pairs is None:
+                attended, moved, mean = _few(X[part], queries[part], U, W, safe)
+            else:
+                attended, moved, mean = _many(X[part], pairs[part], U, W, safe)
+            f = weight * mean.sum(axis=(-1, -2))
+            m = y[..., i : i + block] * f
+            total += loss.value(m).sum(axis=-1)
+            slope = loss.slope(m) * y[..., i : i + block] / problem.n
+            gU += np.einsum("...n,...nhtd->...htd", slope, attended)
+            moved *= slope[..., None, None, None]
+            rows = np.moveaxis(moved, -3, -4).reshape(*lead, H, -1, d)
+            flat = queries[part].reshape(*lead, 1, -1, d)
+            gW += rows.swapaxes(-1, -2) @ flat
+        share = self.heads**-0.5
+        grads = {"U": self._fold(gU) * share, "W": gW * share}
+        full = {name: problem.trials + tail for name, tail in self.shapes(problem).items()}
+        spread = {name: np.array(np.broadcast_to(g, full[name])) for name, g in grads.items()}
+        return total / problem.n, spread
+
+    def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
+        check_labels(problem, self.loss)
+        for name, tail in self.shapes(problem).items():
+            if name not in params or params[name].shape != problem.trials + tail:
+                return fit(self, params, problem)
+        return params
+
+    def _parts(self, params: Params, problem: SequenceProblem) -> tuple[Array, Array, float]:
+        """Projections ``(..., H, queries, d)``, weights and the factor of the output.
+
+        Heads that are equal to the last bit are replaced by one of weight sqrt(H).
+        """
+        params = self._fitted(params, problem)
+        U, W, weight = params["U"], params["W"], self.heads**-0.5
+        axis = len(problem.trials)
+        first = (slice(None),) * axis + (slice(0, 1),)
+        if self.heads > 1 and all(bool((p == p[first]).all()) for p in (U, W)):
+            U, W, weight = U[first], W[first], self.heads**0.5
+        if self.output != "full":
+            width = 1 if self.output == "last" else problem.T
+            U = np.broadcast_to(U[..., None, :], (*U.shape[:-1], width, problem.d))
+        return U, W, weight
+
+    def _fold(self, gU: Array) -> Array:
+        """Back from a row for each query to the parameter's own shape."""
+        return gU if self.output == "full" else np.asarray(gU.sum(axis=-2))
+
+    def _maps(self, W: Array, problem: SequenceProblem) -> Array:
+        X = problem.X[..., None, :, :]
+        queries = X[..., -1:, :] if self.output == "last" else X
+        return softmax((queries @ W.swapaxes(-1, -2)[..., None, :, :, :]) @ X.swapaxes(-1, -2))
+
+
+def _longest(problem: SequenceProblem) -> float:
+    """Length of the longest token."""
+    return problem.memo(
+        "longest token", lambda: float(np.sqrt((problem.X**2).sum(axis=-1).max()))
+    )
+
+
+def _wide(problem: SequenceProblem, heads: int, queries: int) -> bool:
+    """Whether products of token pairs are worth storing: small tokens, enough heads, memory."""
+    size = problem.X.size * queries * problem.d
+    return heads >= MANY_HEADS and problem.d <= 16 and size <= 2**25
+
+
+def _pairs(problem: SequenceProblem, queries: Array) -> Array:
+    """$x_s\\otimes x_t$ for each key s and query t, shape ``(..., n, T * queries, d * d)``."""
+    shape = (*problem.trials, problem.n, problem.T * queries.shape[-2], problem.d**2)
+    return problem.memo(
+        f"pairs of {queries.shape[-2]}",
+        lambda: np.einsum("...si,...tj->...stij", problem.X, queries).reshape(shape),
+    )
+
+
+def _few(X: Array, Z: Array, U: Array, W: Array, safe: bool) -> tuple[Array, Array, Array]:
+    """One block of samples by small products over (sample, head).
+
+    Returns attended tokens and the rows $\\mathrm{Cov}_t(x,A)$, ``(..., n, H, Q, d)``, and the means
+    of $A_{ts}=\\langle u_t,x_s\\rangle$, ``(..., n, H, Q)``. A column of ones makes the softmax
+    sums part of the product.
+    """
+    ones = np.ones((*X.shape[:-1], 1))
+    keys = X.swapaxes(-1, -2)[..., None, :, :]
+    padded = np.concatenate([X, ones], axis=-1)[..., None, :, :]
+    E = (Z[..., None, :, :] @ W.swapaxes(-1, -2)[..., None, :, :, :]) @ keys
+    if not safe:
+        E -= E.max(axis=-1, keepdims=True)
+    np.exp(E, out=E)
+    sums = E @ padded
+    E *= U[..., None, :, :, :] @ keys
+    weighted = E @ padded
+    weighted /= sums[..., -1:]
+    attended = sums[..., :-1] / sums[..., -1:]
+    mean = weighted[..., -1]
+    moved = weighted[..., :-1] - mean[..., None] * attended
+    return attended, moved, mean
+
+
+def _many(X: Array, XX: Array, U: Array, W: Array, safe: bool) -> tuple[Array, Array, Array]:
+    """The same by one large product over vec(W), heads last: (key, query, head)."""
+    *lead, n, T, d = X.shape
+    H, Q = U.shape[-3:-1]
+    E = XX.reshape(*lead, n * T * Q, d * d) @ W.reshape(*lead, H, d * d).swapaxes(-1, -2)
+    E = E.reshape(*lead, n, T, Q * H)
+    if not safe:
+        E -= E.max(axis=-2, keepdims=True)
+    np.exp(E, out=E)
+    scale = 1.0 / E.sum(axis=-2, keepdims=True)
+    columns = np.moveaxis(U, (-1, -2, -3), (-3, -2, -1)).reshape(*lead, d, Q * H)
+    keys = X.swapaxes(-1, -2)
+    attended = keys @ E
+    attended *= scale
+    E *= (X.reshape(*lead, n * T, d) @ columns).reshape(*lead, n, T, Q * H)
+    moved = keys @ E
+    moved *= scale
+    mean = (columns[..., None, :, :] * attended).sum(axis=-2)
+    moved -= mean[..., None, :] * attended
+
+    def back(array: Array) -> Array:
+        return np.moveaxis(array.reshape(*array.shape[:-1], Q, H), (-1, -2, -3), (-3, -2, -1))
+
+    return back(attended), back(moved), mean.reshape(*lead, n, Q, H).swapaxes(-1, -2)
