@@ -65,8 +65,9 @@ class Attention:
         return LOSSES[self.loss]
 
     def shapes(self, problem: TokenProblem) -> dict[str, tuple[int, ...]]:
-        """Shape of each parameter of one trial."""
+        """Shape of each parameter of one trial; refuses problems that do not suit the model."""
         kind(problem, TokenProblem, "Attention")
+        check_labels(problem, self.loss)
         d = problem.d
         if self.factors is None:
             found: dict[str, tuple[int, ...]] = {"W": (d, d)}
@@ -146,9 +147,7 @@ class Attention:
         logits, params = self._logits(params, problem), self._fitted(params, problem)
         v, loss = self._v(params, problem), self._loss
         if self.head.linear:
-            scores = (
-                problem.scores if not self.train_head else self.scores(problem, params)
-            )
+            scores = problem.scores if not self.train_head else self.scores(problem, params)
             found = _softmax.exact(_tokens_first(logits), _tokens_first(scores), loss)
         else:
             o = self._attended(_softmax.softmax(logits), problem)
@@ -171,7 +170,7 @@ class Attention:
             grads["v"] = (weight[..., None, :] @ self._attended(s, problem))[..., 0, :]
             log_scale["v"] = largest
             if loss.bounded:
-                excess = _log(value)
+                excess = _softmax.log_or_minus_infinity(value)
         elif self.head.linear:
             best = np.moveaxis(_best(problem), -1, 0)
             excess = _softmax.log_excess(found, best, loss)
@@ -197,9 +196,7 @@ class Attention:
         return excess, direction, common
 
     def _fitted(self, params: Params, problem: TokenProblem) -> Params:
-        check_labels(problem, self.loss)
-        expected = self.shapes(problem)
-        for name, tail in expected.items():
+        for name, tail in self.shapes(problem).items():
             if name not in params or params[name].shape != problem.trials + tail:
                 return fit(self, params, problem)
         return params
@@ -250,7 +247,3 @@ def _tokens_last(array: Array) -> Array:
 
 def _expand(scale: Array, array: Array) -> Array:
     return np.asarray(scale.reshape(scale.shape + (1,) * (array.ndim - scale.ndim)))
-
-
-def _log(x: Array) -> Array:
-    return np.asarray(np.log(x, out=np.full_like(x, -np.inf), where=x > 0.0))

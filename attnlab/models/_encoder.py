@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,6 +56,8 @@ class Encoder:
     pooling: str
     loss: str
 
+    argument_names: ClassVar[dict[str, str]] = {"scheme": "init"}
+
     def __init__(
         self,
         width: int,
@@ -83,7 +86,7 @@ class Encoder:
     def tau0(self) -> float:
         r"""$\tau_0$, the scaling inside the softmax."""
         if isinstance(self.scaling, str):
-            return float(self.width) ** (-0.5 if self.scaling == "sqrt" else -1.0)
+            return float(self.width ** (-0.5 if self.scaling == "sqrt" else -1.0))
         return float(self.scaling)
 
     @property
@@ -172,9 +175,7 @@ class Encoder:
     def _pool(self, problem: SequenceProblem) -> float:
         return self.tau1 / problem.T if self.pooling == "mean" else self.tau1
 
-    def _hidden(
-        self, B: Array, params: Params, problem: SequenceProblem
-    ) -> tuple[Array, Array]:
+    def _hidden(self, B: Array, params: Params, problem: SequenceProblem) -> tuple[Array, Array]:
         """Attended tokens ``(..., n, T, d)`` and pre-activations ``(..., n, T, width)``."""
         U = B @ problem.X
         flat = U.reshape(*problem.trials, problem.n * problem.T, problem.d)

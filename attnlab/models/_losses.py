@@ -69,7 +69,7 @@ LOSSES: dict[str, Loss] = {
             value=lambda m: -m,
             slope=lambda m: np.full_like(m, -1.0),
             log_slope=lambda m: np.zeros_like(m),
-            excess=lambda b, delta: delta,
+            excess=lambda best, delta: np.broadcast_to(delta, best.shape),
             bounded=False,
         ),
     )

@@ -66,8 +66,9 @@ class MultiHead:
         check.number("scale", self.scale, above=0.0)
 
     def shapes(self, problem: SequenceProblem) -> dict[str, tuple[int, ...]]:
-        """Shape of each parameter of one trial."""
+        """Shape of each parameter of one trial; refuses problems that do not suit the model."""
         kind(problem, SequenceProblem, "MultiHead")
+        check_labels(problem, self.loss)
         H, T, d = self.heads, problem.T, problem.d
         return {"U": (H, T, d) if self.output == "full" else (H, d), "W": (H, d, d)}
 
@@ -87,7 +88,7 @@ class MultiHead:
         return np.asarray(weight * (U[..., None, :, :, :] * attended).sum(axis=(-1, -2, -3)))
 
     def attention(self, params: Params, problem: SequenceProblem) -> Array:
-        r"""Maps ``[query, key]``, shape ``(..., n, H, T, T)``; ``(..., n, H, T)`` for ``"last"``."""
+        """Maps ``[query, key]``: ``(..., n, H, T, T)``, for ``"last"`` only ``(..., n, H, T)``."""
         P = self._maps(self._fitted(params, problem)["W"], problem)
         return P[..., 0, :] if self.output == "last" else P
 
@@ -109,7 +110,7 @@ class MultiHead:
         queries = X[..., -1:, :] if self.output == "last" else X
         H, Q, d = U.shape[-3:]
         lead, T = problem.trials, problem.T
-        loss, slope = LOSSES[self.loss], np.empty(0)
+        loss = LOSSES[self.loss]
         total = np.zeros(lead)
         gU, gW = np.zeros((*lead, H, Q, d)), np.zeros((*lead, H, d, d))
         work = H * T * Q * max(1, int(np.prod(lead, dtype=int)))
@@ -139,7 +140,6 @@ class MultiHead:
         return total / problem.n, spread
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
-        check_labels(problem, self.loss)
         for name, tail in self.shapes(problem).items():
             if name not in params or params[name].shape != problem.trials + tail:
                 return fit(self, params, problem)
@@ -173,9 +173,7 @@ class MultiHead:
 
 def _longest(problem: SequenceProblem) -> float:
     """Length of the longest token."""
-    return problem.memo(
-        "longest token", lambda: float(np.sqrt((problem.X**2).sum(axis=-1).max()))
-    )
+    return problem.memo("longest token", lambda: float(np.sqrt((problem.X**2).sum(axis=-1).max())))
 
 
 def _wide(problem: SequenceProblem, heads: int, queries: int) -> bool:
@@ -185,7 +183,7 @@ def _wide(problem: SequenceProblem, heads: int, queries: int) -> bool:
 
 
 def _pairs(problem: SequenceProblem, queries: Array) -> Array:
-    """$x_s\\otimes x_t$ for each key s and query t, shape ``(..., n, T * queries, d * d)``."""
+    r"""$x_s\otimes x_t$ for each key s and query t, shape ``(..., n, T * queries, d * d)``."""
     shape = (*problem.trials, problem.n, problem.T * queries.shape[-2], problem.d**2)
     return problem.memo(
         f"pairs of {queries.shape[-2]}",
@@ -194,11 +192,11 @@ def _pairs(problem: SequenceProblem, queries: Array) -> Array:
 
 
 def _few(X: Array, Z: Array, U: Array, W: Array, safe: bool) -> tuple[Array, Array, Array]:
-    """One block of samples by small products over (sample, head).
+    r"""One block of samples by small products over (sample, head).
 
-    Returns attended tokens and the rows $\\mathrm{Cov}_t(x,A)$, ``(..., n, H, Q, d)``, and the means
-    of $A_{ts}=\\langle u_t,x_s\\rangle$, ``(..., n, H, Q)``. A column of ones makes the softmax
-    sums part of the product.
+    Returns attended tokens and the rows $\mathrm{Cov}_t(x,A)$, both ``(..., n, H, Q, d)``, and
+    the means of $A_{ts}=\langle u_t,x_s\rangle$, ``(..., n, H, Q)``. A column of ones makes the
+    softmax sums part of the product.
     """
     ones = np.ones((*X.shape[:-1], 1))
     keys = X.swapaxes(-1, -2)[..., None, :, :]

@@ -18,6 +18,11 @@ from attnlab.models._losses import Loss
 TINY = 1e-280
 
 
+def log_or_minus_infinity(x: Array) -> Array:
+    """Log x, and -inf at 0 and below."""
+    return np.asarray(np.log(np.where(x > 0.0, x, 1.0)) + np.where(x > 0.0, 0.0, -np.inf))
+
+
 def softmax(logits: Array) -> Array:
     """Softmax over the last axis."""
     e = np.exp(logits - logits.max(axis=-1, keepdims=True))
@@ -37,16 +42,18 @@ class Coefficients(NamedTuple):
     log_lost: Array | None = None  # log of the mean of |l'| lost, where exp underflows, (...)
 
 
-def plain(logits: Array, scores: Array, margins: Array, loss: Loss) -> Array:
-    """The textbook coefficients; they cancel once 1 - s_opt falls below machine epsilon."""
-    s = _softmax_first(logits)
-    return np.asarray(s * (scores - margins) * (loss.slope(margins) / logits.shape[1]))
+def plain(logits: Array, scores: Array, loss: Loss) -> tuple[Array, Array, Array]:
+    """The textbook coefficients, attention and margins of the linear head.
 
-
-def _softmax_first(logits: Array) -> Array:
-    e = np.exp(logits - logits.max(axis=0))
-    e /= e.sum(axis=0)
-    return np.asarray(e)
+    They cancel once 1 - s falls below machine epsilon at the token attended to.
+    """
+    s = np.exp(logits - logits.max(axis=0))
+    s /= s.sum(axis=0)
+    u = np.add.reduce(s * scores, axis=0)
+    c = scores - u
+    c *= s
+    c *= loss.slope(u) / logits.shape[1]
+    return c, s, u
 
 
 def exact(logits: Array, scores: Array, loss: Loss, margins: Array | None = None) -> Coefficients:
@@ -85,17 +92,17 @@ def _scaled(logits: Array, scores: Array, loss: Loss, u: Array, s: Array) -> Coe
     log_weight = gaps - np.log(np.exp(gaps).sum(axis=0)) + loss.log_slope(u)  # log of s |l'|
     log_weight[D == 0.0] = -np.inf  # such a token moves nothing: it must not set the scale
     shift = log_weight.max(axis=(0, 1))
-    shift[~np.isfinite(shift)] = 0.0
+    shift = np.where(np.isfinite(shift), shift, 0.0)
     moved = np.exp(log_weight - shift) * D
     mean = moved.sum(axis=0)  # sum_t s_t D_t, in units of exp(shift) / |l'|
     c = (s * mean - moved) / logits.shape[1]
     largest = np.abs(c).max(axis=(0, 1))
     stuck = largest == 0.0  # all tokens of every sample score the same: the gradient is zero
-    largest[stuck] = 1.0
+    largest = np.where(stuck, 1.0, largest)
     c /= largest
     log_scale = np.where(stuck, 0.0, shift + np.log(largest))
     lost = (-mean).mean(axis=0)
-    log_lost = shift + np.log(lost, out=np.full_like(lost, -np.inf), where=lost > 0.0)
+    log_lost = shift + log_or_minus_infinity(lost)
     return Coefficients(c, log_scale, s, u, -(s * D).sum(axis=0), reference, log_lost)
 
 
@@ -103,7 +110,7 @@ def log_excess(found: Coefficients, best: Array, loss: Loss) -> Array:
     """Log of the mean loss above its floor (all mass on the best token), shape of the trials."""
     delta = (best - found.reference) + found.lost
     total = loss.excess(best, np.maximum(delta, 0.0)).mean(axis=0)
-    log_total = np.log(total, out=np.full_like(total, -np.inf), where=total > 0.0)
+    log_total = log_or_minus_infinity(total)
     if found.log_lost is None:
         return log_total
     # below TINY every sample has settled on its best token, where the loss is linear in delta

@@ -36,17 +36,17 @@ class _Record:
     @property
     def n(self) -> int:
         """Samples in a trial."""
-        return self.X.shape[-3]
+        return int(self.X.shape[-3])
 
     @property
     def T(self) -> int:
         """Tokens in a sample."""
-        return self.X.shape[-2]
+        return int(self.X.shape[-2])
 
     @property
     def d(self) -> int:
         """Features in a token."""
-        return self.X.shape[-1]
+        return int(self.X.shape[-1])
 
     def fresh(self, n: int, *, rng: Rng) -> Self:
         """New samples from the same source (same head, teacher or mixture), ``n`` a trial."""

@@ -51,7 +51,8 @@ class Mixture:
         marked = rank < self.relevant
         pattern = self.nu[rng.integers(len(self.nu), size=(*rows, self.T))]
         noise = self.sigma * rng.standard_normal(pattern.shape)
-        label = np.where(y[..., None] > 0, *self.mu)[..., None, :]
+        plus, minus = self.mu
+        label = np.where(y[..., None] > 0, plus, minus)[..., None, :]
         X = np.where(marked[..., None], label, pattern + noise)
         return SequenceProblem(check.seal(X), check.seal(y), relevant=marked, source=self)
 
@@ -157,13 +158,9 @@ class Teacher:
             f = flat(X)
             bad, rounds = np.abs(f) <= self.margin, rounds + 1
             if rounds > 1000:
-                raise check.fail(
-                    "margin", "a margin that random samples reach", f"{self.margin:g}"
-                )
+                raise check.fail("margin", "a margin that random samples reach", f"{self.margin:g}")
         y = np.sign(f).reshape(*lead, n)
-        return SequenceProblem(
-            check.seal(X.reshape(*lead, n, T, d)), check.seal(y), source=self
-        )
+        return SequenceProblem(check.seal(X.reshape(*lead, n, T, d)), check.seal(y), source=self)
 
 
 def planted(

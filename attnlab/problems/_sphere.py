@@ -57,8 +57,13 @@ class SphereSource:
                 )
         z[...] = X[:, :K] if self.self_attention else unit(rng, total, K, d)
         if self.kind == "single":
-            shaped = (X.reshape(*lead, n, T, d), z.reshape(*lead, n, d), y.reshape(*lead, n))
-            return TokenProblem(*map(check.seal, shaped), v=self.v, source=self)
+            return TokenProblem(
+                check.seal(X.reshape(*lead, n, T, d)),
+                check.seal(z.reshape(*lead, n, d)),
+                check.seal(y.reshape(*lead, n)),
+                self.v,
+                source=self,
+            )
         X = np.repeat(X, K, axis=0).reshape(*lead, n * K, T, d)
         mask = np.tile(allowed, (total, 1)).reshape(*lead, n * K, T)
         return TokenProblem(

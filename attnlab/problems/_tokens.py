@@ -35,7 +35,8 @@ class OrthogonalSource:
         spread = np.where(marked, self.sigma, self.rho)[..., None]
         X = spread * rng.standard_normal((*lead, n, self.T, d))
         X[..., np.any(self.means != 0, axis=0)] = 0.0  # noise lives off the span of the means
-        mean = np.where(y[..., None] > 0, *self.means)
+        plus, minus = self.means
+        mean = np.where(y[..., None] > 0, plus, minus)
         X += marked[..., None] * mean[..., None, :]
         return TokenProblem(
             check.seal(X), X[..., 0, :], check.seal(y), self.v, relevant=marked, source=self
@@ -151,8 +152,8 @@ def gaussian(
         >>> from attnlab import problems
         >>> p = problems.gaussian(n=1000, T=2, d=100, rho=0.1, alpha=3.0, rng=0)
         >>> norms = np.linalg.norm(p.X, axis=-1)
-        >>> round(norms[p.relevant].mean(), 1), round(norms[~p.relevant].mean(), 1)
-        (3.0, 1.0)
+        >>> print(norms[p.relevant].mean().round(1), norms[~p.relevant].mean().round(1))
+        3.0 1.0
 
     Reference: bias, Section 4.1, model DM (Figure 3).
     """

@@ -1,0 +1,197 @@
+"""Rules without memory, and normalized descent: GD, NormalizedGD, PolyakStep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from attnlab import _checks as check
+from attnlab._checks import Array
+from attnlab.models import Evaluation, Params
+from attnlab.optim._rules import Plain, State, expand, lengths, over, scale, true_gradients
+
+MACHINE_EPSILON = float(np.finfo(float).eps)
+
+
+@dataclass(frozen=True)
+class GD(Plain):
+    r"""Gradient descent, $\theta\leftarrow\theta-\eta\,\nabla\mathcal L$.
+
+    Args:
+        step_size: $\eta>0$.
+
+    Returns:
+        A step rule.
+
+    Examples:
+        >>> from attnlab import models, optim, problems
+        >>> p = problems.tokenized_mixture(n=100, rng=0)
+        >>> run = optim.train(models.MultiHead(heads=4), p, optim.GD(1.0), steps=100)
+        >>> bool(run.history["loss"][-1] < 0.02)
+        True
+
+    Reference: multihead, Section 3; encoder, Algorithm 1; svm, W-GD and KQ-GD.
+    """
+
+    step_size: float
+
+    def __post_init__(self) -> None:
+        check.number("step_size", self.step_size, above=0.0)
+
+    def step(
+        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
+    ) -> tuple[Params, State]:
+        """One step against the gradient."""
+        true = true_gradients(grads, loss, at)
+        return {name: p - self.step_size * true[name] for name, p in params.items()}, state
+
+
+@dataclass(frozen=True)
+class NormalizedGD(Plain):
+    r"""Normalized gradient descent: steps of one length, whatever the gradient's.
+
+    $\theta\leftarrow\theta-\eta\,\nabla\mathcal L/\|\nabla\mathcal L\|$, each parameter on its own.
+    With momentum $\beta$ the unit gradient $g$ enters $m\leftarrow\beta m+g$ (heavy ball) or
+    $m\leftarrow\beta m+(1-\beta)g$ (``averaged``), and the step is $\eta m$. The default stays
+    exact when softmax saturates; ``recipe="paper"`` is the authors' update $g/(\|g\|+\epsilon)$
+    on plain float64 gradients, which stalls there.
+
+    Args:
+        step_size: $\eta>0$, the length of a step.
+        momentum: $\beta\in[0,1)$.
+        averaged: use the averaged form of momentum.
+        max_step: cap on $\eta/\|\nabla\mathcal L\|$.
+        recipe: ``"exact"`` or ``"paper"``.
+        eps: $\epsilon$ of the paper's recipe.
+
+    Returns:
+        A step rule.
+
+    Examples:
+        >>> from attnlab import models, optim, problems
+        >>> p = problems.two_token()
+        >>> model = models.Attention(loss="exponential", start="zero")
+        >>> run = optim.train(model, p, optim.NormalizedGD(0.1), steps=100)
+        >>> round(float(run.params["W"][0, 0]), 12)  # W grows by the step, whatever the loss
+        10.0
+
+    Reference: bias, equation 2; svm, Appendix F.
+    """
+
+    step_size: float
+    momentum: float = 0.0
+    averaged: bool = False
+    max_step: float | None = None
+    recipe: str = "exact"
+    eps: float = MACHINE_EPSILON
+
+    def __post_init__(self) -> None:
+        check.number("step_size", self.step_size, above=0.0)
+        check.number("momentum", self.momentum, least=0.0, below=1.0)
+        if self.max_step is not None:
+            check.number("max_step", self.max_step, above=0.0)
+        check.choice("recipe", self.recipe, ("exact", "paper"))
+        check.number("eps", self.eps, least=0.0)
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """Whether gradients are formed without cancellation."""
+        return self.recipe == "exact"
+
+    def init(self, model: Any, problem: Any, params: Params) -> State:
+        """Zero momentum."""
+        return {name: np.zeros_like(p) for name, p in params.items()} if self.momentum else {}
+
+    def step(
+        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
+    ) -> tuple[Params, State]:
+        """One step of length ``step_size`` (shorter where the cap binds)."""
+        moved, kept = {}, {}
+        norms = lengths(grads, loss, at)
+        for name, p in params.items():
+            norm = norms[name]
+            length = np.full_like(norm, self.step_size)
+            if self.max_step is not None:
+                length = np.minimum(length, self.max_step * norm * scale(at, name, norm))
+            if self.recipe == "paper":
+                norm = norm + self.eps
+            if not self.momentum:
+                moved[name] = p - expand(over(length, norm), p) * grads[name]
+                continue
+            share = 1.0 - self.momentum if self.averaged else 1.0
+            push = expand(over(share * length, norm), p) * grads[name]
+            kept[name] = self.momentum * state[name] + push
+            moved[name] = p - kept[name]
+        return moved, kept
+
+
+@dataclass(frozen=True)
+class PolyakStep(Plain):
+    r"""Polyak's step, $\eta_t=(\mathcal L-\mathcal L_\star)/(2\|\nabla\mathcal L\|^2)$, capped.
+
+    The floor $\mathcal L_\star$ is given, or derived from the problem (all attention on the
+    optimal tokens); then the excess is formed without subtraction, so that the step is right
+    where $\mathcal L-\mathcal L_\star$ is far below machine epsilon. The gradient is that of all
+    parameters together.
+
+    Args:
+        max_step: cap on $\eta_t$; None for no cap.
+        floor: $\mathcal L_\star$; None derives it.
+
+    Returns:
+        A step rule.
+
+    Examples:
+        >>> from attnlab import models, optim, problems
+        >>> p = problems.orthogonal(n=20, T=6, d=100, rho=0.05, rng=0)
+        >>> model = models.Attention(loss="exponential", start="zero")
+        >>> run = optim.train(model, p, optim.PolyakStep(max_step=10.0), steps=200)
+        >>> bool(run.history["loss"][-1] - model.floor(p) < 0.1)
+        True
+
+    Reference: bias, Section 3.4 and Theorem 7.
+    """
+
+    max_step: float | None = None
+    floor: float | None = None
+    uses_loss: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.max_step is not None:
+            check.number("max_step", self.max_step, above=0.0)
+        if self.floor is not None:
+            check.number("floor", self.floor)
+
+    def init(self, model: Any, problem: Any, params: Params) -> State:
+        """The floor: given or derived; a model without a known one is refused here."""
+        if self.floor is not None:
+            return {"floor": np.full(problem.trials, float(self.floor))}
+        return {"floor": np.asarray(model.floor(problem), dtype=np.float64)}
+
+    def step(
+        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
+    ) -> tuple[Params, State]:
+        """One step; where the gradient is exactly zero nothing moves."""
+        loss = np.asarray(loss)
+        norms = lengths(grads, loss, at)
+        log_scales = {name: np.log(scale(None, name, loss)) for name in grads}
+        if at is not None and at.log_scale is not None:
+            log_scales = at.log_scale
+        log_excess = None if at is None or self.floor is not None else at.log_excess
+        with np.errstate(divide="ignore"):
+            if log_excess is None:
+                log_excess = np.log(np.maximum(loss - state["floor"], 0.0))
+            squares = [2.0 * (np.log(norms[k]) + log_scales[k]) for k in grads]
+            log_square = np.logaddexp.reduce(squares, axis=0)
+        usable = np.isfinite(log_square) & np.isfinite(log_excess)
+        log_step = np.where(usable, log_excess, 0.0) - np.where(usable, log_square, 0.0)
+        log_step -= np.log(2.0)
+        if self.max_step is not None:
+            log_step = np.minimum(log_step, np.log(self.max_step))
+        moved = {}
+        for name, p in params.items():
+            factor = np.where(usable, np.exp(log_step + log_scales[name]), 0.0)
+            moved[name] = p - expand(factor, p) * grads[name]
+        return moved, state

@@ -1,0 +1,212 @@
+"""Where a step is computed: in the parameters, or in the space of logits.
+
+An engine turns parameters into what the loop moves, evaluates loss and gradient there, and turns
+back. Rules see arrays with trials first and never know which engine they drive.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from attnlab._checks import Array
+from attnlab.models import Attention, Evaluation, Model, Params
+from attnlab.models import _softmax as kernel
+from attnlab.models._losses import LOSSES
+from attnlab.optim._rules import Rule, State, lengths
+
+# A Gram matrix larger than this many numbers is not worth its memory (1.2 GB).
+GRAM_LIMIT = 150_000_000
+
+
+class Engine(Protocol):
+    """Loss and gradient at a point, in coordinates of the engine's choice."""
+
+    def enter(self, params: Params) -> Params:
+        """From the model's parameters."""
+
+    def leave(self, point: Params) -> Params:
+        """Back to the model's parameters."""
+
+    def leave_state(self, state: State) -> State:
+        """The rule's memory, back in the model's parameters."""
+
+    def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
+        """Loss and gradient."""
+
+    def norms(self, point: Params) -> Params:
+        """Norm of each parameter, one number a trial."""
+
+    def attention(self, point: Params, found: Evaluation) -> Array:
+        """Attention maps at a point already evaluated."""
+
+
+class Direct:
+    """Steps in the parameters themselves; fits every model and rule."""
+
+    def __init__(self, model: Model, problem: Any, rule: Rule) -> None:
+        self.model, self.problem = model, problem
+        self.exact = rule.exact and hasattr(model, "evaluate")
+
+    def enter(self, params: Params) -> Params:
+        """The parameters."""
+        return params
+
+    def leave(self, point: Params) -> Params:
+        """The parameters."""
+        return point
+
+    def leave_state(self, state: State) -> State:
+        """The state."""
+        return state
+
+    def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
+        """Loss and gradient, on a scale of their own where model and rule know of it."""
+        if self.exact:
+            found: Evaluation = self.model.evaluate(point, self.problem)  # type: ignore[attr-defined]
+            return found
+        return Evaluation(*self.model.value_and_grad(point, self.problem))
+
+    def norms(self, point: Params) -> Params:
+        """Norm of each parameter."""
+        return lengths(point, np.empty(self.problem.trials))
+
+    def attention(self, point: Params, found: Evaluation) -> Array:
+        """Attention maps."""
+        if found.attention is not None:
+            return np.asarray(found.attention)
+        return self.model.attention(point, self.problem)
+
+
+class Logits:
+    r"""Attention with a linear head, trained in the space of its logits.
+
+    The gradient in $W$ is $\sum_k c_kF_k$ over the features $F_{it}=x_{it}z_i^\top$, so
+    $W=W_0+\sum_kC_kF_k$, the logits are $a_0+GC$ with the Gram matrix $G$ of the features, and
+    $\|\nabla\|^2=c^\top Gc$: neither $W$ nor $d$ appears in the loop. The point moved is the pair
+    $(C,GC)$, and so is its gradient $(c,Gc)$: a rule that is linear in gradients moves both.
+
+    Exact coefficients sum to zero over tokens, so tokens may be taken relative to the last one,
+    which shrinks G; the paper's recipe keeps all of them, rounding errors included.
+    """
+
+    def __init__(self, model: Attention, problem: Any, rule: Rule) -> None:
+        self.model, self.problem, self.exact = model, problem, rule.exact
+        self.loss = LOSSES[model.loss]
+        lead = problem.trials
+        self.trials = int(np.prod(lead, dtype=int))
+        B, n, T, d = self.trials, problem.n, problem.T, problem.d
+        X, z = problem.X.reshape(B, n, T, d), problem.z.reshape(B, n, d)
+        relative = self.exact and problem.mask is None
+        features = X[:, :, :-1] - X[:, :, -1:] if relative else X
+        self.rows = features.shape[2]
+        self.features = np.ascontiguousarray(features.swapaxes(1, 2))  # (B, rows, n, d)
+        self.size = self.rows * n
+        flat = self.features.reshape(B, self.size, d)
+        gram = (flat @ flat.swapaxes(1, 2)).reshape(B, self.rows, n, self.rows, n)
+        gram *= (z @ z.swapaxes(1, 2))[:, None, :, None, :]
+        self.gram = gram.reshape(B, self.size, self.size)
+        self.z = z
+        self.scores = self._tokens_first(problem.scores.reshape(B, n, T))
+        best = np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)
+        self.best = np.ascontiguousarray(best.reshape(B, n).T)
+        self.start: Array = np.empty(0)
+        self.logits: Array = np.empty(0)
+        self.W: Array = np.empty(0)
+
+    @staticmethod
+    def fits(model: Model, problem: Any, rule: Rule, state: State | None) -> bool:
+        """Whether model and rule allow it, and G is small enough to pay."""
+        if not isinstance(model, Attention) or not rule.linear:
+            return False
+        if model.factors is not None or model.train_head or not model.head.linear:
+            return False
+        if len(problem.trials) > 1 or (state and any(k in state for k in ("W",))):
+            return False
+        size = problem.n * problem.T
+        direct = 4 * (problem.n * problem.d**2 + size * problem.d) + 10_000
+        return bool(size**2 <= direct and size**2 * np.prod(problem.trials) <= GRAM_LIMIT)
+
+    def enter(self, params: Params) -> Params:
+        """C = 0, and the logits of the start kept aside."""
+        B, n, T, d = self.trials, self.problem.n, self.problem.T, self.problem.d
+        self.W = params["W"].reshape(B, d, d)
+        r = self.z @ self.W.swapaxes(1, 2)
+        X = self.problem.X.reshape(B, n, T, d)
+        logits = (X @ r[..., None])[..., 0]
+        if self.rows < T:
+            logits -= logits[..., -1:]
+        if self.problem.mask is not None:
+            logits = np.where(self.problem.mask.reshape(B, n, T), logits, -np.inf)
+        self.start = self._tokens_first(logits)
+        self.logits = self.start.copy()
+        return {"W": np.moveaxis(np.zeros((2, self.size, B)), -1, 0)}
+
+    def leave(self, point: Params) -> Params:
+        """W from the accumulated coefficients."""
+        W = self.W + self._rebuild(point["W"])
+        return {"W": W.reshape(*self.problem.trials, *W.shape[1:])}
+
+    def leave_state(self, state: State) -> State:
+        """Momentum, rebuilt like the parameters."""
+        made = dict(state)
+        if "W" in state:
+            m = self._rebuild(state["W"])
+            made["W"] = m.reshape(*self.problem.trials, *m.shape[1:])
+        return made
+
+    def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
+        """The pair (c, Gc), its length, and the loss where it is asked for."""
+        B, n = self.trials, self.problem.n
+        moved = np.moveaxis(point["W"], 0, -1)[1].reshape(self.rows, n, B)
+        np.add(self.start[: self.rows], moved, out=self.logits[: self.rows])
+        log_scale: Array | None = None
+        excess: Array | None = None
+        if self.exact:
+            found = kernel.exact(self.logits, self.scores, self.loss)
+            c, s, u, log_scale = found.c, found.attention, found.margins, found.log_scale
+            if with_loss:
+                excess = kernel.log_excess(found, self.best, self.loss)
+        else:
+            c, s, u = kernel.plain(self.logits, self.scores, self.loss)
+        pair = np.empty((2, self.size, B))
+        pair[0] = c[: self.rows].reshape(self.size, B)
+        np.matmul(self.gram, pair[0].T[..., None], out=pair[1].T[..., None])
+        square = np.add.reduce(pair[0] * pair[1], axis=0)
+        return Evaluation(
+            loss=self.loss.value(u).mean(axis=0) if with_loss else np.full(B, np.nan),
+            grads={"W": np.moveaxis(pair, -1, 0)},
+            log_scale=None if log_scale is None else {"W": log_scale},
+            log_excess=excess,
+            norms={"W": np.sqrt(np.maximum(square, 0.0))},
+            attention=s,
+        )
+
+    def norms(self, point: Params) -> Params:
+        r"""$\|W\|^2=\|W_0\|^2+\langle C,2a_0+GC\rangle$."""
+        C, moved = np.moveaxis(point["W"], 0, -1)
+        start = np.where(np.isfinite(self.start), self.start, 0.0)[: self.rows]
+        cross = (C * (2.0 * start.reshape(self.size, -1) + moved)).sum(axis=0)
+        square = np.square(self.W).sum(axis=(1, 2)) + cross
+        return {"W": np.sqrt(np.maximum(square, 0.0))}
+
+    def attention(self, point: Params, found: Evaluation) -> Array:
+        """Attention of the last evaluation, shape ``(..., n, T)``."""
+        s = np.moveaxis(np.asarray(found.attention), (0, 1), (-1, -2))
+        return s.reshape(*self.problem.trials, *s.shape[1:])
+
+    def _rebuild(self, pair: Array) -> Array:
+        C = pair[:, 0].reshape(self.trials, self.rows, self.problem.n)
+        P = np.einsum("btn,btnd->bdn", C, self.features)
+        return np.asarray(P @ self.z)
+
+    def _tokens_first(self, array: Array) -> Array:
+        return np.ascontiguousarray(array.transpose(2, 1, 0))
+
+
+def engine_for(model: Model, problem: Any, rule: Rule, state: State | None) -> Engine:
+    """The cheaper engine that fits."""
+    if Logits.fits(model, problem, rule, state) and isinstance(model, Attention):
+        return Logits(model, problem, rule)
+    return Direct(model, problem, rule)

@@ -1,0 +1,112 @@
+"""Rules for training head and attention together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnlab import _checks as check
+from attnlab._checks import Array
+from attnlab.models import Evaluation, Params
+from attnlab.optim._rules import Plain, State, expand, lengths, over
+
+
+@dataclass(frozen=True)
+class DecayedNormalizedGD(Plain):
+    r"""Normalized steps that shrink with time, one power for the head and one for attention.
+
+    $v\leftarrow v-\eta(t+1)^{-p_v}\,\nabla_v/\|\nabla_v\|$ and
+    $W\leftarrow W-\eta(t+1)^{-p_W}\,\nabla_W/\|\nabla_W\|$, the update that the joint-training
+    theorems analyse. At zero the gradient in $W$ is exactly zero; such a step moves nothing.
+
+    Args:
+        step_size: $\eta>0$.
+        head_power: $p_v$, in the theorems from $[2/3,1)$.
+        attention_power: $p_W$.
+        decay: False drops both powers, the variant of Figure 3.
+
+    Returns:
+        A step rule.
+
+    Examples:
+        >>> from attnlab import models, optim, problems
+        >>> p = problems.gaussian(n=10, T=2, d=100, rho=0.1, alpha=3.0, rng=0)
+        >>> joint = models.Attention(loss="exponential", start="zero", train_head=True)
+        >>> run = optim.train(joint, p, optim.DecayedNormalizedGD(0.002), steps=100)
+        >>> import numpy as np
+        >>> bool(np.linalg.norm(run.params["W"]) < 0.002 * np.sum(1 / np.arange(1.0, 101)))
+        True
+
+    Reference: bias, equation 10 (Theorems 2 to 4, Figure 3).
+    """
+
+    step_size: float
+    head_power: float = 2.0 / 3.0
+    attention_power: float = 1.0
+    decay: bool = True
+
+    def __post_init__(self) -> None:
+        check.number("step_size", self.step_size, above=0.0)
+        check.number("head_power", self.head_power, least=0.0)
+        check.number("attention_power", self.attention_power, least=0.0)
+
+    def init(self, model: Any, problem: Any, params: Params) -> State:
+        """No steps taken."""
+        return {"count": 0}
+
+    def step(
+        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
+    ) -> tuple[Params, State]:
+        """One step, shorter than the last."""
+        norms, count = lengths(grads, loss, at), state["count"]
+        moved = {}
+        for name, p in params.items():
+            power = self.head_power if name == "v" else self.attention_power
+            length = self.step_size * (count + 1.0) ** (-power if self.decay else 0.0)
+            moved[name] = p - expand(over(length, norms[name]), p) * grads[name]
+        return moved, {"count": count + 1}
+
+
+@dataclass(frozen=True)
+class JointNormalizedGD(Plain):
+    r"""Every parameter's gradient is divided by the norm of the whole one.
+
+    $\theta\leftarrow\theta-\eta\,\nabla_\theta\mathcal L/\|\nabla_\theta\mathcal L\|$.
+
+    Args:
+        step_size: $\eta>0$, the length of a step in all parameters together.
+
+    Returns:
+        A step rule.
+
+    Examples:
+        >>> from attnlab import models, optim, problems
+        >>> p = problems.gaussian(n=10, T=2, d=100, rho=0.1, alpha=3.0, rng=0)
+        >>> joint = models.Attention(loss="exponential", start="zero", train_head=True)
+        >>> run = optim.train(joint, p, optim.JointNormalizedGD(0.5), steps=1)
+        >>> import numpy as np
+        >>> round(float(np.linalg.norm(run.params["v"])), 12)  # W does not move on the first step
+        0.5
+
+    Reference: bias, Section 5 (joint NGD of Figure 3).
+    """
+
+    step_size: float
+
+    def __post_init__(self) -> None:
+        check.number("step_size", self.step_size, above=0.0)
+
+    def step(
+        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
+    ) -> tuple[Params, State]:
+        """One step of length ``step_size``."""
+        norms = lengths(grads, loss, at)
+        scales = None if at is None else at.log_scale
+        logs = {k: np.zeros_like(n) if scales is None else scales[k] for k, n in norms.items()}
+        top = np.max(list(logs.values()), axis=0)
+        shares = {k: np.exp(logs[k] - top) for k in norms}
+        whole = np.sqrt(sum(np.square(shares[k] * norms[k]) for k in norms))
+        factor = over(self.step_size, np.asarray(whole))
+        return {k: p - expand(factor * shares[k], p) * grads[k] for k, p in params.items()}, state
