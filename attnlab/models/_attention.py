@@ -128,18 +128,24 @@ class Attention:
         $\nabla_K=\nabla_WQ$, $\nabla_Q=\nabla_W^\top K$. It cancels at saturation, where
         `scaled_grad` does not.
         """
-        logits, params = self._logits(params, problem), self._fitted(params, problem)
-        s = _softmax.softmax(logits)
-        o = self._attended(s, problem)
+        params = self._fitted(params, problem)
         v, loss = self._v(params, problem), self._loss
-        u = problem.y * self.head.value(o, v)
-        token_scores = self._token_scores(o, v, problem)
-        slope = loss.slope(u) / problem.n
-        lever = u if self.head.linear else (s * token_scores).sum(axis=-1)
-        c = s * (token_scores - lever[..., None]) * slope[..., None]
-        grads = self._pull(c, params, problem)
+        logits = self._logits(params, problem)
+        if self.head.linear:
+            found = _softmax.plain(_tokens_first(logits), self._scores_first(params, problem), loss)
+            c, u = _tokens_last(found.c), np.moveaxis(found.margins, 0, -1)
+            s = _tokens_last(found.attention) if self.train_head else found.c
+        else:
+            s = _softmax.softmax(logits)
+            o = self._attended(s, problem)
+            u = problem.y * self.head.value(o, v)
+            token_scores = self._token_scores(o, v, problem)
+            mean = (s * token_scores).sum(axis=-1, keepdims=True)
+            c = s * (token_scores - mean) * (loss.slope(u) / problem.n)[..., None]
+        grads = self._pull(np.ascontiguousarray(c), params, problem)
         if self.train_head:
-            grads["v"] = ((slope * problem.y)[..., None, :] @ o)[..., 0, :]
+            weight = loss.slope(u) * problem.y / problem.n
+            grads["v"] = (weight[..., None, :] @ self._attended(s, problem))[..., 0, :]
         return np.asarray(loss.value(u).mean(axis=-1)), grads
 
     def evaluate(self, params: Params, problem: TokenProblem) -> Evaluation:
@@ -147,8 +153,8 @@ class Attention:
         logits, params = self._logits(params, problem), self._fitted(params, problem)
         v, loss = self._v(params, problem), self._loss
         if self.head.linear:
-            scores = problem.scores if not self.train_head else self.scores(problem, params)
-            found = _softmax.exact(_tokens_first(logits), _tokens_first(scores), loss)
+            scores = self._scores_first(params, problem)
+            found = _softmax.exact(_tokens_first(logits), scores, loss)
         else:
             o = self._attended(_softmax.softmax(logits), problem)
             u = problem.y * self.head.value(o, v)
@@ -159,6 +165,7 @@ class Attention:
         c = np.ascontiguousarray(_tokens_last(found.c))
         u = np.moveaxis(found.margins, 0, -1)
         grads = self._pull(c, params, problem)
+        assert found.log_scale is not None
         log_scale = dict.fromkeys(grads, found.log_scale)
         value = np.asarray(loss.value(u).mean(axis=-1))
         excess: Array | None = None
@@ -212,6 +219,12 @@ class Attention:
             r = (problem.z @ params["Q"]) @ params["K"].swapaxes(-1, -2)
         logits = (problem.X @ r[..., None])[..., 0]
         return logits if problem.mask is None else np.where(problem.mask, logits, -np.inf)
+
+    def _scores_first(self, params: Params, problem: TokenProblem) -> Array:
+        """Scores of the linear head with the token axis first, shape ``(T, n, ...)``."""
+        if self.train_head:
+            return _tokens_first(self.scores(problem, params))
+        return problem.memo("scores, tokens first", lambda: _tokens_first(problem.scores))
 
     def _attended(self, s: Array, problem: TokenProblem) -> Array:
         return np.asarray((s[..., None, :] @ problem.X)[..., 0, :])

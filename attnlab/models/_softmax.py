@@ -34,26 +34,35 @@ class Coefficients(NamedTuple):
     """Gradient coefficients, true value ``c * exp(log_scale)``, and what came with them."""
 
     c: Array  # (T, n, ...)
-    log_scale: Array  # (...)
-    attention: Array  # (T, n, ...)
     margins: Array  # u, (n, ...)
-    lost: Array  # gamma_ref - u, free of cancellation, (n, ...)
-    reference: Array  # gamma of the token attended to most, (n, ...)
+    weights: Array  # attention before it is normalized, (T, n, ...)
+    share: Array  # what normalizes it, (n, ...)
+    log_scale: Array | None = None  # (...); None for plain coefficients
+    lost: Array | None = None  # gamma_ref - u, free of cancellation, (n, ...)
+    reference: Array | None = None  # gamma of the token attended to most, (n, ...)
     log_lost: Array | None = None  # log of the mean of |l'| lost, where exp underflows, (...)
 
+    @property
+    def attention(self) -> Array:
+        """Attention, shape (T, n, ...)."""
+        return self.weights * self.share
 
-def plain(logits: Array, scores: Array, loss: Loss) -> tuple[Array, Array, Array]:
-    """The textbook coefficients, attention and margins of the linear head.
+
+def plain(logits: Array, scores: Array, loss: Loss) -> Coefficients:
+    """The textbook coefficients of the linear head.
 
     They cancel once 1 - s falls below machine epsilon at the token attended to.
     """
-    s = np.exp(logits - logits.max(axis=0))
-    s /= s.sum(axis=0)
-    u = np.add.reduce(s * scores, axis=0)
-    c = scores - u
-    c *= s
-    c *= loss.slope(u) / logits.shape[1]
-    return c, s, u
+    e = logits - np.maximum.reduce(logits, axis=0)
+    np.exp(e, out=e)
+    share = 1.0 / np.add.reduce(e, axis=0)
+    c = e * scores
+    u = np.add.reduce(c, axis=0)
+    u *= share
+    np.subtract(scores, u, out=c)
+    c *= e
+    c *= loss.slope(u) * (share / logits.shape[1])
+    return Coefficients(c, u, e, share)
 
 
 def exact(logits: Array, scores: Array, loss: Loss, margins: Array | None = None) -> Coefficients:
@@ -63,29 +72,32 @@ def exact(logits: Array, scores: Array, loss: Loss, margins: Array | None = None
     are small only where they should be: ``D_r`` is exactly 0. ``margins`` overrides
     ``sum_t s_t scores_t`` for heads that are not linear.
     """
-    top = logits.max(axis=0)
-    s = np.exp(logits - top)
-    at_top = logits == top
-    reference = np.where(at_top, scores, -np.inf).max(axis=0)  # of tied tokens any one will do
-    s /= s.sum(axis=0)
-    D = scores - reference
-    mean = np.add.reduce(s * D, axis=0)
+    top = np.maximum.reduce(logits, axis=0)
+    e = logits - top
+    D = np.where(e == 0.0, scores, -np.inf)  # of tied tokens any one will do
+    reference = np.maximum.reduce(D, axis=0)
+    np.exp(e, out=e)
+    share = 1.0 / np.add.reduce(e, axis=0)
+    np.subtract(scores, reference, out=D)
+    c = e * D
+    mean = np.add.reduce(c, axis=0)
+    mean *= share
     u = reference + mean if margins is None else margins
-    slope = loss.slope(u)
-    slope /= logits.shape[1]
-    D -= mean
-    D *= s
-    D *= slope
-    largest = np.abs(D).max(axis=(0, 1))
-    if np.all((largest > TINY) & np.isfinite(largest)):
-        D /= largest
-        return Coefficients(D, np.log(largest), s, u, -mean, reference)
-    return _scaled(logits, scores, loss, u, s)
+    np.subtract(D, mean, out=c)
+    c *= e
+    c *= loss.slope(u) * (share / logits.shape[1])
+    largest = np.maximum.reduce(np.abs(c, out=D), axis=(0, 1))
+    if largest.min() > TINY and largest.max() < np.inf:
+        c *= 1.0 / largest
+        return Coefficients(c, u, e, share, np.log(largest), -mean, reference)
+    return _scaled(logits, scores, loss, u, e, share)
 
 
-def _scaled(logits: Array, scores: Array, loss: Loss, u: Array, s: Array) -> Coefficients:
+def _scaled(
+    logits: Array, scores: Array, loss: Loss, u: Array, e: Array, share: Array
+) -> Coefficients:
     """The same where exp underflows: weights are formed in the log domain, shifted per trial."""
-    r = logits.argmax(axis=0)[None]
+    s, r = e * share, logits.argmax(axis=0)[None]
     gaps = logits - np.take_along_axis(logits, r, axis=0)
     reference = np.take_along_axis(scores, r, axis=0)[0]
     D = scores - reference
@@ -103,11 +115,13 @@ def _scaled(logits: Array, scores: Array, loss: Loss, u: Array, s: Array) -> Coe
     log_scale = np.where(stuck, 0.0, shift + np.log(largest))
     lost = (-mean).mean(axis=0)
     log_lost = shift + log_or_minus_infinity(lost)
-    return Coefficients(c, log_scale, s, u, -(s * D).sum(axis=0), reference, log_lost)
+    return Coefficients(c, u, e, share, log_scale, -(s * D).sum(axis=0), reference, log_lost)
 
 
 def log_excess(found: Coefficients, best: Array, loss: Loss) -> Array:
     """Log of the mean loss above its floor (all mass on the best token), shape of the trials."""
+    assert found.reference is not None
+    assert found.lost is not None
     delta = (best - found.reference) + found.lost
     total = loss.excess(best, np.maximum(delta, 0.0)).mean(axis=0)
     log_total = log_or_minus_infinity(total)

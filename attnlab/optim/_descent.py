@@ -112,13 +112,14 @@ class NormalizedGD(Plain):
         norms = lengths(grads, loss, at)
         for name, p in params.items():
             norm = norms[name]
-            length = np.full_like(norm, self.step_size)
+            length: Array | float = self.step_size
             if self.max_step is not None:
                 length = np.minimum(length, self.max_step * norm * scale(at, name, norm))
             if self.recipe == "paper":
                 norm = norm + self.eps
             if not self.momentum:
-                moved[name] = p - expand(over(length, norm), p) * grads[name]
+                push = expand(over(length, norm), p) * grads[name]
+                moved[name] = np.subtract(p, push, out=push)
                 continue
             share = 1.0 - self.momentum if self.averaged else 1.0
             push = expand(over(share * length, norm), p) * grads[name]

@@ -108,6 +108,7 @@ class Logits:
         gram *= (z @ z.swapaxes(1, 2))[:, None, :, None, :]
         self.gram = gram.reshape(B, self.size, self.size)
         self.z = z
+        self.no_loss = np.full(B, np.nan)
         self.scores = self._tokens_first(problem.scores.reshape(B, n, T))
         best = np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)
         self.best = np.ascontiguousarray(best.reshape(B, n).T)
@@ -159,28 +160,23 @@ class Logits:
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         """The pair (c, Gc), its length, and the loss where it is asked for."""
         B, n = self.trials, self.problem.n
-        moved = np.moveaxis(point["W"], 0, -1)[1].reshape(self.rows, n, B)
+        moved = point["W"].transpose(1, 2, 0)[1].reshape(self.rows, n, B)
         np.add(self.start[: self.rows], moved, out=self.logits[: self.rows])
-        log_scale: Array | None = None
-        excess: Array | None = None
-        if self.exact:
-            found = kernel.exact(self.logits, self.scores, self.loss)
-            c, s, u, log_scale = found.c, found.attention, found.margins, found.log_scale
-            if with_loss:
-                excess = kernel.log_excess(found, self.best, self.loss)
-        else:
-            c, s, u = kernel.plain(self.logits, self.scores, self.loss)
+        found = (kernel.exact if self.exact else kernel.plain)(self.logits, self.scores, self.loss)
         pair = np.empty((2, self.size, B))
-        pair[0] = c[: self.rows].reshape(self.size, B)
+        pair[0] = found.c[: self.rows].reshape(self.size, B)
         np.matmul(self.gram, pair[0].T[..., None], out=pair[1].T[..., None])
         square = np.add.reduce(pair[0] * pair[1], axis=0)
+        excess: Array | None = None
+        if self.exact and with_loss:
+            excess = kernel.log_excess(found, self.best, self.loss)
         return Evaluation(
-            loss=self.loss.value(u).mean(axis=0) if with_loss else np.full(B, np.nan),
-            grads={"W": np.moveaxis(pair, -1, 0)},
-            log_scale=None if log_scale is None else {"W": log_scale},
+            loss=self.loss.value(found.margins).mean(axis=0) if with_loss else self.no_loss,
+            grads={"W": pair.transpose(2, 0, 1)},
+            log_scale=None if found.log_scale is None else {"W": found.log_scale},
             log_excess=excess,
             norms={"W": np.sqrt(np.maximum(square, 0.0))},
-            attention=s,
+            attention=found,
         )
 
     def norms(self, point: Params) -> Params:
@@ -193,7 +189,7 @@ class Logits:
 
     def attention(self, point: Params, found: Evaluation) -> Array:
         """Attention of the last evaluation, shape ``(..., n, T)``."""
-        s = np.moveaxis(np.asarray(found.attention), (0, 1), (-1, -2))
+        s = np.moveaxis(found.attention.attention, (0, 1), (-1, -2))
         return s.reshape(*self.problem.trials, *s.shape[1:])
 
     def _rebuild(self, pair: Array) -> Array:

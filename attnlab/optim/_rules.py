@@ -52,16 +52,13 @@ def lengths(grads: Params, loss: Array, at: Evaluation | None = None) -> dict[st
     """Norm of each gradient as given (without its scale), one number a trial."""
     if at is not None and at.norms is not None:
         return at.norms
-    return {
-        name: np.sqrt(np.square(g).reshape(*np.shape(loss), -1).sum(axis=-1))
-        for name, g in grads.items()
-    }
+    flat = {name: g.reshape(*np.shape(loss), 1, -1) for name, g in grads.items()}
+    return {name: np.sqrt((g @ g.swapaxes(-1, -2))[..., 0, 0]) for name, g in flat.items()}
 
 
 def over(numerator: Array | float, norm: Array) -> Array:
     """Numerator / norm, and 0 where the norm is 0: an exactly zero gradient moves nothing."""
-    numerator = np.broadcast_to(numerator, norm.shape)
-    return np.divide(numerator, norm, out=np.zeros_like(norm), where=norm > 0.0)
+    return np.asarray(numerator / np.where(norm > 0.0, norm, np.inf))
 
 
 def scale(at: Evaluation | None, name: str, like: Array) -> Array:

@@ -1,0 +1,95 @@
+"""Interleaved timing, and the table that comes of it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something to time, and how many units of work one call does."""
+
+    run: Callable[[], object]
+    units: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One comparison: ours against theirs, and the least ratio asked for."""
+
+    work: str
+    against: str
+    unit: str
+    ours: float
+    theirs: float
+    least: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times faster ours is."""
+        return self.theirs / self.ours
+
+    @property
+    def reached(self) -> bool:
+        """Whether the ratio asked for was reached."""
+        return self.ratio >= self.least
+
+
+def side_by_side(contenders: dict[str, Contender], repeats: int = 5) -> dict[str, float]:
+    """Seconds per unit: the minimum over repeats, contenders taking turns so that a slow spell
+    of the machine falls on all of them; every contender warms up once.
+    """
+    for contender in contenders.values():
+        contender.run()
+    best = dict.fromkeys(contenders, float("inf"))
+    for _ in range(repeats):
+        for name, contender in contenders.items():
+            start = time.perf_counter()
+            contender.run()
+            best[name] = min(best[name], (time.perf_counter() - start) / contender.units)
+    return best
+
+
+def machine() -> str:
+    """The processor, the threads and the versions, in one line."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [
+            line.split(":", 1)[1].strip()
+            for line in info.read_text().splitlines()
+            if line.startswith("model name")
+        ]
+        name = models[0] if models else name
+    found = []
+    for package in ("numpy", "scipy", "torch", "jax", "cvxpy"):
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return (
+        f"{name}, {os.cpu_count()} cores, 1 thread used; Python {platform.python_version()}; "
+        + ", ".join(found)
+        + f"; {datetime.date.today().isoformat()}"
+    )
+
+
+def table(rows: list[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = [
+        "| work | against | unit | attnlab | theirs | ratio | asked for | |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(
+            f"| {row.work} | {row.against} | {row.unit} | {row.ours:.3g} | {row.theirs:.3g} "
+            f"| **{row.ratio:.3g}x** | {row.least:g}x | {'reached' if row.reached else 'missed'} |"
+        )
+    return "\n".join(lines)
