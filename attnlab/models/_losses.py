@@ -34,9 +34,10 @@ def softplus(x: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    """1 / (1 + e^-x) without overflow, accurate in both tails."""
-    e = np.exp(-np.abs(x))
-    return np.asarray(np.where(x >= 0, 1.0, e) / (1.0 + e))
+    """1 / (1 + e^-x), accurate in both tails; below -700 the value is e^-700."""
+    e = np.exp(np.minimum(-x, 700.0))
+    e += 1.0
+    return np.asarray(1.0 / e)
 
 
 LOSSES: dict[str, Loss] = {

@@ -87,8 +87,9 @@ class Logits:
     $\|\nabla\|^2=c^\top Gc$: neither $W$ nor $d$ appears in the loop. The point moved is the pair
     $(C,GC)$, and so is its gradient $(c,Gc)$: a rule that is linear in gradients moves both.
 
-    Exact coefficients sum to zero over tokens, so tokens may be taken relative to the last one,
-    which shrinks G; the paper's recipe keeps all of them, rounding errors included.
+    Coefficients sum to zero over the tokens of a sample, so tokens may be taken relative to one
+    of them, which shrinks G. That one is the worst-scoring token, whose own coefficient is
+    negligible at saturation: the rounding errors that stall the paper's recipe stay in.
     """
 
     def __init__(self, model: Attention, problem: Any, rule: Rule) -> None:
@@ -97,9 +98,14 @@ class Logits:
         lead = problem.trials
         self.trials = int(np.prod(lead, dtype=int))
         B, n, T, d = self.trials, problem.n, problem.T, problem.d
-        X, z = problem.X.reshape(B, n, T, d), problem.z.reshape(B, n, d)
-        relative = self.exact and problem.mask is None
-        features = X[:, :, :-1] - X[:, :, -1:] if relative else X
+        z, scores = problem.z.reshape(B, n, d), problem.scores.reshape(B, n, T)
+        # worst-scoring token last; where a mask may hide it, tokens are not made relative
+        order = np.argsort(np.arange(T) == scores.argmin(axis=-1)[..., None], kind="stable")
+        if problem.mask is not None:
+            order = np.broadcast_to(np.arange(T), (B, n, T))
+        self.order = order
+        self.X = np.take_along_axis(problem.X.reshape(B, n, T, d), order[..., None], axis=2)
+        features = self.X if problem.mask is not None else self.X[:, :, :-1] - self.X[:, :, -1:]
         self.rows = features.shape[2]
         self.features = np.ascontiguousarray(features.swapaxes(1, 2))  # (B, rows, n, d)
         self.size = self.rows * n
@@ -109,7 +115,7 @@ class Logits:
         self.gram = gram.reshape(B, self.size, self.size)
         self.z = z
         self.no_loss = np.full(B, np.nan)
-        self.scores = self._tokens_first(problem.scores.reshape(B, n, T))
+        self.scores = _tokens_first(np.take_along_axis(scores, order, axis=-1))
         best = np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)
         self.best = np.ascontiguousarray(best.reshape(B, n).T)
         self.start: Array = np.empty(0)
@@ -134,13 +140,12 @@ class Logits:
         B, n, T, d = self.trials, self.problem.n, self.problem.T, self.problem.d
         self.W = params["W"].reshape(B, d, d)
         r = self.z @ self.W.swapaxes(1, 2)
-        X = self.problem.X.reshape(B, n, T, d)
-        logits = (X @ r[..., None])[..., 0]
+        logits = (self.X @ r[..., None])[..., 0]
         if self.rows < T:
             logits -= logits[..., -1:]
         if self.problem.mask is not None:
             logits = np.where(self.problem.mask.reshape(B, n, T), logits, -np.inf)
-        self.start = self._tokens_first(logits)
+        self.start = _tokens_first(logits)
         self.logits = self.start.copy()
         return {"W": np.moveaxis(np.zeros((2, self.size, B)), -1, 0)}
 
@@ -189,16 +194,20 @@ class Logits:
 
     def attention(self, point: Params, found: Evaluation) -> Array:
         """Attention of the last evaluation, shape ``(..., n, T)``."""
-        s = np.moveaxis(found.attention.attention, (0, 1), (-1, -2))
-        return s.reshape(*self.problem.trials, *s.shape[1:])
+        ordered = np.moveaxis(found.attention.attention, (0, 1), (-1, -2))
+        s = np.empty_like(ordered)
+        np.put_along_axis(s, self.order, ordered, axis=-1)
+        return np.asarray(s.reshape(*self.problem.trials, *s.shape[1:]))
 
     def _rebuild(self, pair: Array) -> Array:
         C = pair[:, 0].reshape(self.trials, self.rows, self.problem.n)
         P = np.einsum("btn,btnd->bdn", C, self.features)
         return np.asarray(P @ self.z)
 
-    def _tokens_first(self, array: Array) -> Array:
-        return np.ascontiguousarray(array.transpose(2, 1, 0))
+
+def _tokens_first(array: Array) -> Array:
+    """From (trials, samples, tokens) to the kernels' layout."""
+    return np.ascontiguousarray(array.transpose(2, 1, 0))
 
 
 def engine_for(model: Model, problem: Any, rule: Rule, state: State | None) -> Engine:

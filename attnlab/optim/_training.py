@@ -135,6 +135,7 @@ def _loop(
     point = engine.enter(start)
     state = rule.init(model, problem, point) if state is None else state
     alive = np.ones(problem.trials, bool) if lost is None else ~np.asarray(lost)
+    complete = bool(alive.all())
     safe, ended, interrupted = (first, point, state), False, False
     bar = _bar(steps) if progress else None
     with np.errstate(all="ignore"):
@@ -143,11 +144,12 @@ def _loop(
                 marked = step in recorded_steps
                 found = engine.evaluate(point, uses_loss or (marked and history.uses_loss))
                 at = Snapshot(model, problem, engine, point, found)
-                ok = np.isfinite(at.health).reshape(problem.trials) & alive
-                if (ok != alive).any():
+                healthy = np.isfinite(at.health)
+                if not healthy.all():
                     if step == first:
                         raise check.fail("params", "a start with a finite loss", "none")
-                    alive = ok
+                    alive = alive & healthy.reshape(problem.trials)
+                    complete = False
                     if not alive.any():
                         break
                     point = {k: _keep(alive, p, safe[1][k]) for k, p in point.items()}
@@ -161,7 +163,7 @@ def _loop(
                 if step == last or ended:
                     break
                 moved, state = rule.step(point, found.grads, found.loss, state, found)
-                if not alive.all():
+                if not complete:
                     moved = {k: _keep(alive, p, point[k]) for k, p in moved.items()}
                 point = moved
                 if bar is not None:
