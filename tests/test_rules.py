@@ -263,7 +263,6 @@ def test_a_step_is_pure(name: str) -> None:
     params, seen = points(rule, (3,), steps=2)
     state = rule.init(model_for(rule), problem, params)
     for grads, loss in seen:
-        freeze([params, grads, state])
         for tree in (params, grads, loss, state):
             freeze(tree)
         before = copy.deepcopy((params, grads, loss, state))
@@ -506,7 +505,7 @@ def test_a_batch_is_a_loop_over_trials(name: str) -> None:
     params, seen = points(rule, (3,))
     alone = []
     for i in range(3):
-        p, state = {k: a[i] for k, a in params.items()}, None
+        p = {k: a[i] for k, a in params.items()}
         single = problem.trial(i)
         state = rule.init(model_for(rule), single, p)
         for grads, loss in seen:

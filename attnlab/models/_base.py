@@ -15,11 +15,31 @@ Params: TypeAlias = dict[str, Array]
 
 @dataclass(frozen=True)
 class Evaluation:
-    r"""Loss and gradient at one point.
+    r"""Loss and gradient at one point, in a form that survives saturation.
 
-    The true gradient of parameter ``k`` is ``grads[k] * exp(log_scale[k])``, and ``log_excess`` is
-    the log of the loss above its floor: both survive where the plain numbers underflow or cancel.
-    ``log_scale`` is None for plain gradients, ``log_excess`` where no floor is known.
+    The true gradient of parameter ``k`` is ``grads[k] * exp(log_scale[k])``: a normalized step
+    needs only ``grads[k]``, and nothing is lost where the gradient itself underflows.
+
+    Args:
+        loss: mean loss, shape of the trials.
+        grads: gradients, up to their scale.
+        log_scale: log of the scale of each gradient, shape of the trials; None where it is 1.
+        log_excess: log of the loss above its floor; None where no floor is known.
+        norms: norms of ``grads``, where they are known more cheaply than from the arrays.
+        attention: attention maps, where they come along.
+
+    Returns:
+        A frozen record.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import models, problems
+        >>> p, model = problems.two_token(), models.Attention()
+        >>> found = model.evaluate({"W": np.diag([1000.0, 0.0])}, p)
+        >>> round(float(found.log_scale["W"])), float(found.grads["W"][0, 0])
+        (-1001, -1.0)
+
+    Reference: DESIGN, contracts (exactness at saturation); svm, Appendix F.
     """
 
     loss: Array

@@ -15,7 +15,7 @@ from attnlab.optim._rules import Plain, State, expand, lengths, over, scale, tru
 MACHINE_EPSILON = float(np.finfo(float).eps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GD(Plain):
     r"""Gradient descent, $\theta\leftarrow\theta-\eta\,\nabla\mathcal L$.
 
@@ -48,7 +48,7 @@ class GD(Plain):
         return {name: p - self.step_size * true[name] for name, p in params.items()}, state
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class NormalizedGD(Plain):
     r"""Normalized gradient descent: steps of one length, whatever the gradient's.
 
@@ -128,7 +128,7 @@ class NormalizedGD(Plain):
         return moved, kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PolyakStep(Plain):
     r"""Polyak's step, $\eta_t=(\mathcal L-\mathcal L_\star)/(2\|\nabla\mathcal L\|^2)$, capped.
 

@@ -13,7 +13,7 @@ from attnlab.models import Evaluation, Params
 from attnlab.optim._rules import Plain, State, expand, lengths, over
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DecayedNormalizedGD(Plain):
     r"""Normalized steps that shrink with time, one power for the head and one for attention.
 
@@ -69,7 +69,7 @@ class DecayedNormalizedGD(Plain):
         return moved, {"count": count + 1}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class JointNormalizedGD(Plain):
     r"""Every parameter's gradient is divided by the norm of the whole one.
 

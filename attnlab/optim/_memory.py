@@ -13,7 +13,7 @@ from attnlab.models import Evaluation, Params
 from attnlab.optim._rules import Plain, State, true_gradients
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Momentum(Plain):
     r"""Heavy ball, $m\leftarrow\beta m+\nabla\mathcal L$, $\theta\leftarrow\theta-\eta m$.
 
@@ -54,7 +54,7 @@ class Momentum(Plain):
         return {name: p - self.step_size * kept[name] for name, p in params.items()}, kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Adam(Plain):
     r"""Adam with bias correction.
 

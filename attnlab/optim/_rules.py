@@ -8,6 +8,7 @@ parameters each is normalized on its own; the two joint rules say so by name.
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
@@ -85,3 +86,13 @@ class Plain:
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """The state before the first step."""
         return {}
+
+    def __repr__(self) -> str:
+        told = []
+        for entry in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, entry.name)
+            if entry.default is MISSING:
+                told.append(f"{value!r}")
+            elif value != entry.default:
+                told.append(f"{entry.name}={value!r}")
+        return f"{type(self).__name__}({', '.join(told)})"

@@ -32,6 +32,7 @@ class Run:
         steps: steps taken in all.
         status: ``converged`` (gradient at or below the tolerance, or exactly zero),
             ``completed``, ``diverged`` or ``interrupted``; one string, or an array for trials.
+        recorded: what was recorded, to go on with.
 
     Returns:
         A frozen record.
