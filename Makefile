@@ -34,9 +34,7 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@touch $@
 
 # -- checks ------------------------------------------------------------------------------------
-test: env
-	@$(MAKE) --no-print-directory lint wheel
-	@$(MAKE) --no-print-directory pythons pytest
+test: lint pythons pytest
 
 lint: env
 	$(BIN)/ruff check .
@@ -52,7 +50,7 @@ wheel: env
 	$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
 
 pytest: wheel
-	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 tests README.md $(WHEEL)/attnlab
+	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab
 
 pythons: wheel
 	$(BIN)/python .ci/newer-pythons _build/dist/*.whl

@@ -38,7 +38,7 @@ def generator(rng: object) -> np.random.Generator:
 
 def frozen(name: str, value: object, ndim: int | None = None) -> Array:
     """A read-only float64 copy of ``value`` with finite entries and at least ``ndim`` axes."""
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and not value.flags.writeable:
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and _sealed(value):
         array = value
     else:
         try:
@@ -57,6 +57,14 @@ def frozen(name: str, value: object, ndim: int | None = None) -> Array:
         bad = int(array.size - np.isfinite(array).sum())
         raise fail(name, "finite numbers", f"{bad} NaN or infinite entries in shape {array.shape}")
     return array
+
+
+def _sealed(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to the memory behind ``array``."""
+    owner: Any = array
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    return owner.base is None and not (owner.flags.writeable or array.flags.writeable)
 
 
 def seal(array: NDArray[Any]) -> NDArray[Any]:

@@ -319,6 +319,15 @@ def test_multihead_against_its_twin(output: str, heads: int, loss: str) -> None:
     assert_is_its_twin(model, noise(model, p), p, twin_of_multihead)
 
 
+def test_the_left_index_of_W_is_the_key() -> None:
+    model, p = models.MultiHead(2), sequence_problem(n=7, T=4, d=3)
+    params = noise(model, p)
+    logits = np.einsum("nsi,hij,ntj->nhts", p.X, params["W"], p.X)
+    close(model.attention(params, p), softmax(logits))
+    turned = {**params, "W": params["W"].swapaxes(-1, -2)}
+    assert np.abs(model.attention(turned, p) - softmax(logits)).max() > 0.1
+
+
 @pytest.mark.parametrize("output", ["full", "pooled", "last"])
 @pytest.mark.parametrize("heads", [2, 8])
 @pytest.mark.parametrize("d", [4, 17])
@@ -627,8 +636,8 @@ def test_two_tokens_in_closed_form(gap: float, loss: str) -> None:
 @pytest.mark.parametrize("gap", [40.0, 100.0, 500.0])
 def test_excess_loss_where_the_naive_difference_is_zero(loss: str, gap: float) -> None:
     p = problems.bad_direction()
-    # both samples settle on their optimal token, one of them 1.25 times as far
-    W = np.array([[0.0, -2.5 * gap], [0.0, 0.0]]) * np.array([[1.0, 1.0], [0.0, 0.0]])
+    # both samples settle on their optimal token, the second 6.25 times as far
+    W = np.array([[0.0, -2.5 * gap], [0.0, 0.0]])
     lead = np.einsum("nd,de,ne->n", p.X[[0, 1], [1, 0]] - p.X[[0, 1], [0, 1]], W, p.z)
     assert lead.min() > 36.0
     model = models.Attention(loss=loss)

@@ -37,7 +37,7 @@ class Coefficients(NamedTuple):
     margins: Array  # u, (n, ...)
     weights: Array  # attention before it is normalized, (T, n, ...)
     share: Array  # what normalizes it, (n, ...)
-    log_scale: Array | None = None  # (...); None for plain coefficients
+    log_scale: Array | None = None  # (...); -inf where c is 0, None for plain coefficients
     lost: Array | None = None  # gamma_ref - u, free of cancellation, (n, ...)
     reference: Array | None = None  # gamma of the token attended to most, (n, ...)
     log_lost: Array | None = None  # log of the mean of |l'| lost, where exp underflows, (...)
@@ -112,7 +112,7 @@ def _scaled(
     stuck = largest == 0.0  # all tokens of every sample score the same: the gradient is zero
     largest = np.where(stuck, 1.0, largest)
     c /= largest
-    log_scale = np.where(stuck, 0.0, shift + np.log(largest))
+    log_scale = np.where(stuck, -np.inf, shift + np.log(largest))
     lost = (-mean).mean(axis=0)
     log_lost = shift + log_or_minus_infinity(lost)
     return Coefficients(c, u, e, share, log_scale, -(s * D).sum(axis=0), reference, log_lost)

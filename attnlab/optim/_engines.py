@@ -47,7 +47,7 @@ class Direct:
 
     def __init__(self, model: Model, problem: Any, rule: Rule) -> None:
         self.model, self.problem = model, problem
-        self.exact = rule.exact and hasattr(model, "evaluate")
+        self.exact = getattr(rule, "exact", False)
 
     def enter(self, params: Params) -> Params:
         """The parameters."""
@@ -63,10 +63,16 @@ class Direct:
 
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         """Loss and gradient, on a scale of their own where model and rule know of it."""
-        if self.exact:
-            found: Evaluation = self.model.evaluate(point, self.problem)  # type: ignore[attr-defined]
+        model: Any = self.model
+        if self.exact and hasattr(model, "evaluate"):
+            found: Evaluation = model.evaluate(point, self.problem)
             return found
-        return Evaluation(*self.model.value_and_grad(point, self.problem))
+        if self.exact and hasattr(model, "scaled_grad"):
+            excess, direction, scale = model.scaled_grad(point, self.problem)
+            loss = model.value_and_grad(point, self.problem)[0] if with_loss else excess
+            scales = dict.fromkeys(direction, scale)
+            return Evaluation(loss, direction, scales, kernel.log_or_minus_infinity(excess))
+        return Evaluation(*model.value_and_grad(point, self.problem))
 
     def norms(self, point: Params) -> Params:
         """Norm of each parameter."""
@@ -93,7 +99,8 @@ class Logits:
     """
 
     def __init__(self, model: Attention, problem: Any, rule: Rule) -> None:
-        self.model, self.problem, self.exact = model, problem, rule.exact
+        self.model, self.problem = model, problem
+        self.exact = getattr(rule, "exact", False)
         self.loss = LOSSES[model.loss]
         lead = problem.trials
         self.trials = int(np.prod(lead, dtype=int))
@@ -125,7 +132,7 @@ class Logits:
     @staticmethod
     def fits(model: Model, problem: Any, rule: Rule, state: State | None) -> bool:
         """Whether model and rule allow it, and G is small enough to pay."""
-        if not isinstance(model, Attention) or not rule.linear:
+        if not isinstance(model, Attention) or not getattr(rule, "linear", False):
             return False
         if model.factors is not None or model.train_head or not model.head.linear:
             return False

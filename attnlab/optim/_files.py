@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import zipfile
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,17 @@ import numpy as np
 from attnlab import _checks as check
 
 FORMAT = 1
+CONTENT = {
+    "model",
+    "problem",
+    "rule",
+    "params",
+    "state",
+    "history",
+    "steps",
+    "status",
+    "recorded",
+}
 
 
 def _known() -> dict[str, type]:
@@ -42,18 +52,21 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Decode what `write` wrote."""
+    """Decode what `write` wrote; anything else is refused by name."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open(path, "rb") as opened, np.load(opened, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
-    except FileNotFoundError:
+        if header["format"] != FORMAT:
+            raise ValueError(f"format {header['format']!r}, this version reads {FORMAT}")
+        content: dict[str, Any] = _decode(header["content"], arrays, _known())
+        if not isinstance(content, dict) or content.keys() != CONTENT:
+            raise ValueError("an incomplete header")
+    except (FileNotFoundError, PermissionError, IsADirectoryError):
         raise
-    except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise check.fail("path", "a file written by Run.save", f"{path} ({error})") from None
-    if header.get("format") != FORMAT:
-        raise check.fail("path", f"format {FORMAT}", f"format {header.get('format')} in {path}")
-    content: dict[str, Any] = _decode(header["content"], arrays, _known())
+    except Exception as error:
+        # whatever a damaged or foreign file does to the decoder, it is the file's fault
+        raise check.fail("path", "a file written by Run.save", f"{path}: {error}") from None
     return content
 
 
@@ -91,6 +104,6 @@ def _decode(value: Any, arrays: dict[str, Any], known: dict[str, type]) -> Any:
     if "tuple" in value:
         return tuple(_decode(item, arrays, known) for item in value["tuple"])
     if value.get("record") not in known:
-        raise check.fail("path", "records of attnlab", value.get("record"))
+        raise ValueError(f"a record {value.get('record')!r} that attnlab does not know")
     inside = {key: _decode(item, arrays, known) for key, item in value["fields"].items()}
     return known[value["record"]](**inside)

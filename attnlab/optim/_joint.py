@@ -106,6 +106,7 @@ class JointNormalizedGD(Plain):
         scales = None if at is None else at.log_scale
         logs = {k: np.zeros_like(n) if scales is None else scales[k] for k, n in norms.items()}
         top = np.max(list(logs.values()), axis=0)
+        top = np.where(np.isfinite(top), top, 0.0)  # -inf is an exactly zero gradient
         shares = {k: np.exp(logs[k] - top) for k in norms}
         whole = np.sqrt(sum(np.square(shares[k] * norms[k]) for k in norms))
         factor = over(self.step_size, np.asarray(whole))

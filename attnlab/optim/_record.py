@@ -108,8 +108,9 @@ def _marked(at: Snapshot) -> BoolArray | Array:
         return np.asarray(problem.relevant)
     if not isinstance(problem, TokenProblem):
         raise check.fail("record", "a problem with relevant tokens for attention", repr(problem))
-    linear = at.model.head.linear and not at.model.train_head
-    scores = problem.scores if linear else at.model.scores(problem, at.params)
+    scores = problem.scores
+    if hasattr(at.model, "scores"):
+        scores = at.model.scores(problem, at.params)
     if problem.mask is not None:
         scores = np.where(problem.mask, scores, -np.inf)
     return np.asarray(np.arange(problem.T) == scores.argmax(axis=-1)[..., None])

@@ -72,7 +72,8 @@ class Run:
         """Continue for ``steps`` more; the history goes on where it stopped.
 
         ``record`` defaults to what was recorded so far (functions of your own must be given
-        again after loading from a file).
+        again after loading from a file). What is no longer recorded leaves the history; where
+        something new is recorded the history starts anew.
         """
         from attnlab.optim._training import resume
 
@@ -99,8 +100,7 @@ class Run:
 
     def save(self, path: str | Path) -> None:
         """Write everything into one ``.npz`` (no pickle); see `load`."""
-        names = ("model", "problem", "rule", "params", "state", "history", "steps", "status")
-        content = {name: getattr(self, name) for name in names}
+        content = {name: getattr(self, name) for name in _files.CONTENT}
         content["recorded"] = [name for name in self.recorded if isinstance(name, str)]
         _files.write(Path(path), content)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from attnlab import _checks as check
 from attnlab._checks import BoolArray, Rng
-from attnlab.models import Model, Params
+from attnlab.models import Evaluation, Model, Params
 from attnlab.models._base import fit
 from attnlab.optim._engines import Direct, engine_for
 from attnlab.optim._record import History, Snapshot, marks, recorders
@@ -100,13 +101,11 @@ def resume(run: Run, steps: int, record: Any, every: Any, tol: float | None, pro
         True,
         np.asarray(run.status) == "diverged",
     )
-    joined = {
-        name: np.concatenate([run.history[name], rows[1:]]) if name in run.history else rows[1:]
-        for name, rows in more.history.items()
-    }
-    shared = joined.keys() & run.history.keys()
-    history = joined if shared == joined.keys() else dict(more.history)
-    object.__setattr__(more, "history", history)
+    before, after = run.history, more.history
+    if after.keys() <= before.keys() and before["step"].size:
+        new = after["step"] > before["step"][-1]
+        joined = {name: np.concatenate([before[name], rows[new]]) for name, rows in after.items()}
+        return replace(more, history=joined)
     return more
 
 
@@ -131,6 +130,11 @@ def _loop(
         check.number("tol", tol, above=0.0)
     recorded_steps = set(marks(every, first, last).tolist())
     uses_loss = getattr(rule, "uses_loss", True)
+    known = hasattr(rule, "exact")  # a rule of the user's own may take the four arguments only
+
+    def told(found: Evaluation) -> tuple[Evaluation, ...]:
+        return (found,) if known else ()
+
     engine = engine_for(model, problem, rule, state) if fast else Direct(model, problem, rule)
     point = engine.enter(start)
     state = rule.init(model, problem, point) if state is None else state
@@ -162,7 +166,7 @@ def _loop(
                     history.write(step, at, alive)
                 if step == last or ended:
                     break
-                moved, state = rule.step(point, found.grads, found.loss, state, found)
+                moved, state = rule.step(point, found.grads, found.loss, state, *told(found))
                 if not complete:
                     moved = {k: _keep(alive, p, point[k]) for k, p in moved.items()}
                 point = moved

@@ -1,0 +1,44 @@
+"""Oracles that several test files share; each is independent of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import nnls
+
+MaxMargin = Callable[..., np.ndarray | None]
+
+
+def frobenius_svm(
+    X: np.ndarray, z: np.ndarray, tokens: np.ndarray, mask: np.ndarray | None = None
+) -> np.ndarray | None:
+    """argmin |W|_F with (x_selected - x_t)' W z >= 1 for every other token, None if infeasible.
+
+    Least-distance programming (Lawson and Hanson): min |w| with G w >= 1 is the NNLS problem
+    min |E u - f|, E = [G'; 1'], f = (0, ..., 0, 1), through its residual r: w = -r_head / r_last.
+    """
+    n, T, d = X.shape
+    rows = [
+        np.outer(X[i, tokens[i]] - X[i, t], z[i]).ravel()
+        for i in range(n)
+        for t in range(T)
+        if t != tokens[i] and (mask is None or mask[i, t])
+    ]
+    Q, R = np.linalg.qr(np.array(rows).T)
+    E = np.vstack([R, np.ones(len(rows))])
+    f = np.zeros(len(E))
+    f[-1] = 1.0
+    residual = E @ nnls(E, f)[0] - f
+    if -residual[-1] < 1e-9:
+        return None
+    W = (Q @ (-residual[:-1] / residual[-1])).reshape(d, d)
+    assert (np.array(rows) @ W.ravel()).min() > 1.0 - 1e-8
+    return np.asarray(W)
+
+
+@pytest.fixture(scope="session")
+def max_margin() -> MaxMargin:
+    """``max_margin(X, z, tokens, mask=None)``: the Frobenius max-margin W of one instance."""
+    return frobenius_svm
