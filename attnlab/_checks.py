@@ -33,7 +33,7 @@ def generator(rng: object) -> np.random.Generator:
         return rng
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
         return np.random.default_rng(int(rng))
-    raise fail("rng", "a non-negative int or a numpy.random.Generator", rng)
+    raise fail("rng", "a non-negative int or a numpy.random.Generator", repr(rng))
 
 
 def frozen(name: str, value: object, ndim: int | None = None) -> Array:
@@ -84,7 +84,7 @@ def count(name: str, value: object, least: int = 1) -> int:
     """A whole number of at least ``least``."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or int(value) < least:  # type: ignore[call-overload]
-        raise fail(name, f"a whole number of at least {least}", value)
+        raise fail(name, f"a whole number of at least {least}", repr(value))
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
@@ -111,7 +111,7 @@ def number(
             )
             if math.isfinite(bound)
         ]
-        raise fail(name, "a finite number " + " and ".join(bounds), value)
+        raise fail(name, "a finite number " + " and ".join(bounds), repr(value))
     return float(value)  # type: ignore[arg-type]
 
 

@@ -220,10 +220,21 @@ def test_sizes_are_whole_numbers(name: str, argument: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", CONSTRUCTORS)
-@pytest.mark.parametrize("trials", [0, -1, 2.0, True, "2", (2, 0), [3, None]], ids=repr)
-def test_trials_are_whole_numbers(name: str, trials: Any) -> None:
+@pytest.mark.parametrize(
+    ("trials", "given"),
+    [
+        (0, "0"),
+        (-1, "-1"),
+        (2.0, "2.0"),
+        (True, "True"),
+        ("2", "'2'"),
+        ((2, 0), "0"),
+        ([None], "N"),
+    ],
+)
+def test_trials_are_whole_numbers(name: str, trials: Any, given: str) -> None:
     make, settings = CONSTRUCTORS[name]
-    assert_refused(lambda: make(**settings, trials=trials, rng=0), "trials", WHOLE, "")
+    assert_refused(lambda: make(**settings, trials=trials, rng=0), "trials", WHOLE, given)
 
 
 ONE_TOKEN = ["sphere", "sequence", "causal", "orthogonal", "gaussian", "tokenized_mixture"]
@@ -278,12 +289,6 @@ UNSUITABLE: dict[str, Row] = {
         "zeta",
         r"zeta \* T is whole \(T = 4\)",
         "0.1",
-    ),
-    "zeta * T = T in rounding": (
-        lambda: problems.tokenized_mixture(n=3, T=2, zeta=1 - 1e-12, rng=0),
-        "zeta",
-        "a share",
-        "0.999999999999",
     ),
     "more patterns than features": (
         lambda: problems.tokenized_mixture(n=3, d=4, M=3, rng=0),
@@ -413,7 +418,7 @@ HYPER: dict[str, Row] = {
         lambda: models.Attention(head="relu"),  # type: ignore[arg-type]
         "head",
         r"LinearHead\(\), ReLUHead\(V\) or ConcaveHead\(penalty\)",
-        "'relu'",
+        "relu",
     ),
     "head a class": (
         lambda: models.Attention(head=models.ReLUHead),  # type: ignore[arg-type]
@@ -460,7 +465,7 @@ TOKENS = problems.sphere(n=3, T=4, d=2, rng=0)
 BATCH = problems.sphere(n=3, T=4, d=2, trials=6, rng=0)
 SEQUENCES = problems.planted(n=3, T=4, d=2, margin=0.0, rng=0)
 METHODS: dict[str, Callable[[Any, Any, Any], Any]] = {
-    "init": lambda model, params, p: model.init(p, rng=0),
+    "init": lambda model, _, p: model.init(p, rng=0),
     "forward": lambda model, params, p: model.forward(params, p),
     "attention": lambda model, params, p: model.attention(params, p),
     "value_and_grad": lambda model, params, p: model.value_and_grad(params, p),
@@ -686,13 +691,13 @@ FLOORS: dict[str, Row] = {
         lambda: models.Attention(loss="correlation", train_head=True).floor(TOKENS),
         "floor",
         "a loss that is bounded below",
-        "'correlation'",
+        "correlation",
     ),
     "of the correlation loss with heads": (
         lambda: models.MultiHead(2, loss="correlation").floor(SEQUENCES),
         "floor",
         "a loss that is bounded below",
-        "'correlation'",
+        "correlation",
     ),
 }
 

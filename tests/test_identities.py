@@ -116,7 +116,7 @@ def heads_from_zero(H: int, p: problems.SequenceProblem, rule: Rule, steps: int)
     return follow(rule, model.init(p), lambda theta: model.value_and_grad(theta, p)[1], steps)
 
 
-def assert_is_one_head(params: Params, one: Params, H: int, tol: float = 1e-12) -> None:
+def assert_is_one_head(params: Params, one: Params, H: int, tol: float = 1e-13) -> None:
     """Every head is V / sqrt(H) and W, to a tolerance relative to their size."""
     for name, expected in (("U", one["V"] / np.sqrt(H)), ("W", one["W"])):
         close(params[name], np.broadcast_to(expected, params[name].shape), tol)

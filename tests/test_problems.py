@@ -487,3 +487,16 @@ def test_regression_tokens_and_targets_are_independent_standard_normals() -> Non
 def test_regression_on_unit_tokens() -> None:
     p = problems.gaussian_regression(n=50, T=3, d=4, unit_tokens=True, trials=2, rng=0)
     np.testing.assert_allclose(np.linalg.norm(p.X, axis=-1), 1.0, rtol=0, atol=1e-14)
+
+
+@every_constructor
+def test_a_picked_trial_keeps_its_own_source(name: str) -> None:
+    p = draw(name, trials=(3, 2))
+    one, some = p.trial((2, 1)), p.trial(slice(1, 3))
+    fresh = one.fresh(4, rng=0)
+    assert (fresh.trials, fresh.T, fresh.d) == ((), p.T, p.d)
+    assert some.fresh(4, rng=0).trials == (2, 2)
+    if hasattr(p, "v"):
+        np.testing.assert_array_equal(fresh.v, p.v[2, 1])
+    if getattr(p, "teacher", None) is not None:
+        np.testing.assert_array_equal(one.teacher.W, p.teacher.W[2, 1])

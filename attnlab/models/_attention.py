@@ -9,7 +9,7 @@ import numpy as np
 from attnlab import _checks as check
 from attnlab._checks import Array, Rng
 from attnlab.models import _softmax
-from attnlab.models._base import Evaluation, Params, draws, fit, kind
+from attnlab.models._base import Evaluation, Params, draws, fitted, kind
 from attnlab.models._heads import Head, LinearHead
 from attnlab.models._losses import LOSSES, Loss, check_labels
 from attnlab.problems import TokenProblem
@@ -55,7 +55,7 @@ class Attention:
         check.choice("start", self.start, ("uniform", "zero"))
         if self.factors is not None:
             check.count("factors", self.factors)
-        if not hasattr(self.head, "gradient"):
+        if isinstance(self.head, type) or not hasattr(self.head, "gradient"):
             raise check.fail("head", "LinearHead(), ReLUHead(V) or ConcaveHead(penalty)", self.head)
         if self.train_head and not self.head.linear:
             raise check.fail("train_head", "a linear head to train", self.head)
@@ -102,7 +102,7 @@ class Attention:
         With ``train_head`` the scores are those of ``params["v"]``.
         """
         kind(problem, TokenProblem, "Attention")
-        v = problem.v if params is None else self._v(params, problem)
+        v = problem.v if params is None else self._v(self._fitted(params, problem), problem)
         n, T = problem.n, problem.T
         flat = problem.X.reshape(*problem.trials, n * T, problem.d)
         values = self.head.value(flat, v).reshape(*problem.trials, n, T)
@@ -188,6 +188,7 @@ class Attention:
 
         The gradient is ``direction * exp(log_scale)``; the excess is the loss above
         $\mathcal L_\star$, formed without subtraction (the loss itself where no floor is known).
+        One scale serves all parameters; `evaluate` keeps one for each.
 
         Returns:
             ``(excess_loss, direction, log_scale)``; the first and last have the trials' shape.
@@ -204,10 +205,7 @@ class Attention:
         return excess, direction, common
 
     def _fitted(self, params: Params, problem: TokenProblem) -> Params:
-        for name, tail in self.shapes(problem).items():
-            if name not in params or params[name].shape != problem.trials + tail:
-                return fit(self, params, problem)
-        return params
+        return fitted(self, params, problem)
 
     def _v(self, params: Params, problem: TokenProblem) -> Array:
         return params["v"] if self.train_head else problem.v

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab import _checks as check
 from attnlab._checks import Array, Rng
-from attnlab.models._base import Params, draws, fit, kind
+from attnlab.models._base import Params, draws, fitted, kind
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
 
@@ -183,7 +183,4 @@ class Encoder:
         return U, Z.reshape(*U.shape[:-1], self.width)
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
-        for name, tail in self.shapes(problem).items():
-            if name not in params or params[name].shape != problem.trials + tail:
-                return fit(self, params, problem)
-        return params
+        return fitted(self, params, problem)

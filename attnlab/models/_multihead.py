@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab import _checks as check
 from attnlab._checks import Array, Rng
-from attnlab.models._base import Params, draws, fit, kind
+from attnlab.models._base import Params, draws, fitted, kind
 from attnlab.models._losses import LOSSES, check_labels
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
@@ -140,10 +140,7 @@ class MultiHead:
         return total / problem.n, spread
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
-        for name, tail in self.shapes(problem).items():
-            if name not in params or params[name].shape != problem.trials + tail:
-                return fit(self, params, problem)
-        return params
+        return fitted(self, params, problem)
 
     def _parts(self, params: Params, problem: SequenceProblem) -> tuple[Array, Array, float]:
         """Projections ``(..., H, queries, d)``, weights and the factor of the output.

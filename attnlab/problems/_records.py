@@ -21,6 +21,9 @@ class Source(Protocol):
     def draw(self, n: int, rng: Rng) -> Any:
         """``n`` new samples of the same law (one set for each trial)."""
 
+    def trial(self, index: Any) -> Source:
+        """The source of some of the trials."""
+
 
 class _Record:
     """What the two records share; arrays are read-only, records compare by identity."""
@@ -65,7 +68,8 @@ class _Record:
             # a sequence index is one for all trials; everything else carries the leading axes
             if isinstance(value, np.ndarray) and entry.name != "sequence_index":
                 picked[entry.name] = check.seal(np.array(value[index]))
-        return replace(self, **picked, source=None)  # type: ignore[type-var]
+        source = None if self.source is None else self.source.trial(index)
+        return replace(self, **picked, source=source)  # type: ignore[type-var]
 
     def memo(self, key: str, build: Callable[[], Made]) -> Made:
         """Keep what is derived from this record alone (a Gram matrix, a padded copy)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,10 @@ class Mixture:
     relevant: int
     sigma: float
     lead: tuple[int, ...] = ()
+
+    def trial(self, index: Any) -> Mixture:
+        """The source of some of the trials."""
+        return replace(self, lead=np.empty(self.lead)[index].shape)
 
     def draw(self, n: int, rng: Rng) -> SequenceProblem:
         """``n`` new samples a trial; the relevant positions are drawn for each sample."""
@@ -139,6 +143,11 @@ class Teacher:
 
     is_teacher: ClassVar[bool] = True
 
+    def trial(self, index: Any) -> Teacher:
+        """The teacher of some of the trials."""
+        W, U = (check.seal(np.array(array[index])) for array in (self.W, self.U))
+        return replace(self, W=W, U=U)
+
     def __call__(self, X: Array) -> Array:
         """The teacher's output on tokens ``(..., n, T, d)``."""
         logits = X @ self.W.swapaxes(-1, -2)[..., None, :, :] @ X.swapaxes(-1, -2)
@@ -214,6 +223,10 @@ class RegressionSource:
     d: int
     unit_tokens: bool
     lead: tuple[int, ...] = ()
+
+    def trial(self, index: Any) -> RegressionSource:
+        """The source of some of the trials."""
+        return replace(self, lead=np.empty(self.lead)[index].shape)
 
     def draw(self, n: int, rng: Rng) -> SequenceProblem:
         """``n`` new samples a trial."""

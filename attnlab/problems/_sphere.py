@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +28,10 @@ class SphereSource:
     min_gap: float
     self_attention: bool
     kind: str  # "single": one query a sequence | "sequence": one a position | "causal"
+
+    def trial(self, index: Any) -> SphereSource:
+        """The source of some of the trials."""
+        return replace(self, v=check.seal(np.array(self.v[index])))
 
     def draw(self, n: int, rng: Rng) -> TokenProblem:
         """``n`` new sequences a trial; a sequence whose score gap is too small is redrawn.

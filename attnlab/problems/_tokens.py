@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,10 @@ class OrthogonalSource:
     T: int
     rho: float
     sigma: float
+
+    def trial(self, index: Any) -> OrthogonalSource:
+        """The source of some of the trials."""
+        return replace(self, v=check.seal(np.array(self.v[index])))
 
     def draw(self, n: int, rng: Rng) -> TokenProblem:
         """``n`` new samples a trial."""
@@ -103,6 +108,10 @@ class GaussianSource:
     T: int
     rho: float
     alpha: float
+
+    def trial(self, index: Any) -> GaussianSource:
+        """The source of some of the trials."""
+        return replace(self, v=check.seal(np.array(self.v[index])))
 
     def draw(self, n: int, rng: Rng) -> TokenProblem:
         """``n`` new samples a trial."""
