@@ -6,6 +6,7 @@ back. Rules see arrays with trials first and never know which engine they drive.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -63,6 +64,10 @@ class Direct:
 
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         """Loss and gradient, on a scale of their own where model and rule know of it."""
+        found = self._evaluate(point, with_loss)
+        return replace(found, norms=lengths(found.grads, found.loss, found))
+
+    def _evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         model: Any = self.model
         if self.exact and hasattr(model, "evaluate"):
             found: Evaluation = model.evaluate(point, self.problem)

@@ -48,8 +48,8 @@ class Snapshot:
     @property
     def health(self) -> Array:
         """A number for each trial that is finite as long as the trial is."""
-        norms = self.found.norms
-        return self.found.loss if norms is None else np.asarray(sum(norms.values()))
+        norms = lengths(self.found.grads, self.found.loss, self.found)
+        return np.asarray(sum(norms.values()))
 
     @cached_property
     def log_grad_norm(self) -> Array:
@@ -182,5 +182,6 @@ class History:
 
     def arrays(self) -> dict[str, Array]:
         """The history as arrays; ``step`` numbers the rows."""
-        made = {name: np.stack(rows) for name, rows in self.rows.items()}
+        count = len(self.steps)  # an interrupt may have left half a row behind
+        made = {name: np.stack(rows[:count]) for name, rows in self.rows.items()}
         return {"step": np.array(self.steps, dtype=np.int64), **made}

@@ -35,7 +35,7 @@ def train(
     r"""Train ``model`` on ``problem`` by ``rule``; trials are trained side by side.
 
     Attention with a linear head is trained in the space of its logits where that is cheaper; the
-    result is the same. A trial whose loss leaves the finite numbers stops with the status
+    result is the same. A trial whose gradient leaves the finite numbers stops with the status
     ``diverged`` and its last finite parameters; its later history is NaN. An interrupt keeps what
     there is.
 
@@ -151,7 +151,9 @@ def _loop(
                 healthy = np.isfinite(at.health)
                 if not healthy.all():
                     if step == first:
-                        raise check.fail("params", "a start with a finite loss", "none")
+                        raise check.fail(
+                            "params", "a start with a finite gradient", "NaN or infinity in it"
+                        )
                     alive = alive & healthy.reshape(problem.trials)
                     complete = False
                     if not alive.any():
@@ -161,7 +163,8 @@ def _loop(
                     at = Snapshot(model, problem, engine, point, found)
                 safe = (step, point, state)
                 if tol is not None:
-                    ended = bool((at.log_grad_norm <= np.log(tol)).all())
+                    small = at.log_grad_norm.reshape(problem.trials) <= np.log(tol)
+                    ended = bool((small | ~alive).all())
                 if marked or ended:
                     history.write(step, at, alive)
                 if step == last or ended:
