@@ -45,9 +45,10 @@ lint: env
 
 # Tests see the built wheel, not the checkout: what is not packaged is missed here.
 wheel: env
-	@rm -rf $(WHEEL) _build/dist
-	$(BIN)/python -m build --wheel --no-isolation --outdir _build/dist . >_build/wheel.log 2>&1 || { cat _build/wheel.log; exit 1; }
-	$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
+	@rm -rf $(WHEEL) _build/dist && mkdir -p _build
+	@echo building the wheel that the tests see
+	@$(BIN)/python -m build --wheel --no-isolation --outdir _build/dist . >_build/wheel.log 2>&1 || { cat _build/wheel.log; exit 1; }
+	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
 
 pytest: wheel
 	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab
