@@ -1,0 +1,206 @@
+"""Att-SVM in both norms, and the decoder's SVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from attnlab import _checks as check
+from attnlab._checks import Array, BoolArray, IntArray
+from attnlab.problems import TokenProblem
+from attnlab.svm._least_norm import Answer, solve
+from attnlab.svm._margin import SUPPORT_TOLERANCE, InfeasibleMargin, Margin
+from attnlab.svm._rows import Dense, RankOne
+
+METHODS = ("auto", "pivot", "nnls", "interior", "cvxpy")
+
+
+def attention_svm(
+    problem: TokenProblem,
+    tokens: Any = None,
+    norm: str = "fro",
+    method: str = "auto",
+) -> Margin:
+    r"""The max-margin direction that separates one token of each sample from the others.
+
+    $\min\|W\|$ s.t. $(x_{i\alpha_i}-x_{it})^\top Wz_i\ge1$ for all $t\ne\alpha_i$ that may be
+    attended to. A mask (causal attention) drops the constraints of hidden tokens; rows that are
+    positions of sequences need nothing special.
+
+    Args:
+        problem: the data; any leading axes.
+        tokens: selected tokens $\alpha$, whole numbers, shape ``(..., n)``; None for the optimal
+            ones.
+        norm: ``"fro"`` (trains W) or ``"nuc"`` (trains K and Q).
+        method: ``"auto"``; ``"pivot"`` or ``"nnls"`` (Frobenius), ``"interior"`` (nuclear);
+            ``"cvxpy"`` for the textbook formulation, as a reference.
+
+    Returns:
+        A `Margin`. A single instance that is infeasible raises `InfeasibleMargin`; in a batch it
+        is a status.
+
+    Examples:
+        >>> from attnlab import problems, svm
+        >>> p = problems.sphere(n=5, T=5, d=8, trials=100, min_gap=0.1, rng=0)
+        >>> mm = svm.attention_svm(p)
+        >>> mm.W.shape, mm.support.shape, bool(mm.gap.max() < 1e-9)
+        ((100, 8, 8), (100, 5, 5), True)
+
+    Reference: svm, (Att-SVM), (Att-SVM*), equation 11; bias, (W-SVM).
+    """
+    check.choice("norm", norm, ("fro", "nuc"))
+    check.choice("method", method, METHODS)
+    if (norm, method) in {("fro", "interior"), ("nuc", "pivot"), ("nuc", "nnls")}:
+        fits = "'auto', 'pivot', 'nnls' or 'cvxpy'" if norm == "fro" else "'auto' or 'interior'"
+        raise check.fail("method", f"{fits} for norm {norm!r}", method)
+    if not isinstance(problem, TokenProblem):
+        raise check.fail("problem", "a TokenProblem", type(problem).__name__)
+    alpha = selection(problem, tokens)
+    rows, others = rows_of(problem, alpha)
+    if method == "cvxpy":
+        from attnlab.svm._textbook import textbook
+
+        answer = textbook(rows, norm)
+    elif norm == "nuc":
+        from attnlab.svm._nuclear import solve_nuclear
+
+        answer = solve_nuclear(rows)
+    else:
+        answer = solve(rows, method)
+    flat = alpha.reshape(-1, problem.n)
+    counted = None if problem.mask is None else problem.mask.reshape(-1, problem.n, problem.T)
+    return present(problem, answer, flat, others, norm, counted)
+
+
+def decoder_svm(*, x: Any, y: Any) -> Margin:
+    r"""The max-margin decoder, $\min\|u\|$ s.t. $y_i\,u^\top x_i\ge1$.
+
+    Args:
+        x: one token a sample, shape ``(..., n, d)``.
+        y: labels +1 or -1, shape ``(..., n)``.
+
+    Returns:
+        A `Margin` with ``W`` the decoder, shape ``(..., d)``.
+
+    Examples:
+        >>> from attnlab import svm
+        >>> u = svm.decoder_svm(x=[[2.0, 0.0], [0.0, 1.0]], y=[1.0, -1.0])
+        >>> u.W.round(6).tolist()
+        [0.5, -1.0]
+
+    Reference: bias, (u-SVM) and Theorem 4.
+    """
+    x, y = check.frozen("x", x, ndim=2), check.frozen("y", y)
+    check.shape("y", y, x.shape[:-1], f"to fit x of shape {x.shape}")
+    if not (np.abs(y) == 1.0).all():
+        raise check.fail("y", "labels +1 or -1", y.ravel().tolist())
+    *lead, n, d = x.shape
+    B = int(np.prod(lead, dtype=int))
+    rows = Dense((y[..., None] * x).reshape(B, n, d), np.ones((B, n), bool))
+    answer = solve(rows)
+    margin = _margin(answer, tuple(lead), (d,), answer.margins, answer.multipliers, "fro")
+    if not lead and margin.status == "infeasible":
+        who = ", ".join(map(str, np.flatnonzero(margin.multipliers > 1e-9)))
+        raise InfeasibleMargin(margin, f"the samples {who} by a linear decoder")
+    return margin
+
+
+def selection(problem: TokenProblem, tokens: Any) -> IntArray:
+    """Selected tokens as whole numbers in range that the mask allows."""
+    if tokens is None:
+        return problem.optimal
+    alpha = np.asarray(tokens)
+    if alpha.dtype.kind not in "iu":
+        raise check.fail("tokens", "whole numbers", f"dtype {alpha.dtype}")
+    check.shape("tokens", alpha, (*problem.trials, problem.n), "one token a sample")
+    if alpha.min() < 0 or alpha.max() >= problem.T:
+        odd = int(alpha.min() if alpha.min() < 0 else alpha.max())
+        raise check.fail("tokens", f"tokens from 0 to {problem.T - 1}", odd)
+    if problem.mask is not None:
+        allowed = np.take_along_axis(problem.mask, alpha[..., None], axis=-1)
+        if not allowed.all():
+            raise check.fail("tokens", "tokens that the mask allows", "a masked token")
+    return alpha.astype(np.int64)
+
+
+def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]:
+    r"""Rows $(x_\alpha-x_t)z^\top$ of the tokens that are not selected, and which they are."""
+    n, T, d = problem.n, problem.T, problem.d
+    alpha = tokens.reshape(-1, n)
+    B = len(alpha)
+    others = np.arange(T - 1) + (np.arange(T - 1) >= alpha[..., None])  # (B, n, T - 1)
+    X = problem.X.reshape(B, n, T, d)
+    b, i = np.arange(B)[:, None], np.arange(n)
+    left = X[b, i, alpha][:, :, None] - X[b[..., None], i[:, None], others]
+    if problem.mask is None:
+        valid = np.ones((B, n * (T - 1)), bool)
+    else:
+        mask = problem.mask.reshape(B, n, T)
+        valid = np.take_along_axis(mask, others, axis=-1).reshape(B, -1)
+        left = np.where(valid.reshape(B, n, -1, 1), left, 0.0)
+    return RankOne(left, problem.z.reshape(B, n, d), valid), others
+
+
+def present(
+    problem: TokenProblem,
+    answer: Answer,
+    alpha: IntArray,
+    where: IntArray,
+    norm: str,
+    counted: BoolArray | None = None,
+) -> Margin:
+    """Answers of rows that stand for the tokens ``where (B, n, rows)``, as a `Margin`.
+
+    ``counted (B, n, T)`` says which tokens have a margin at all; the others keep 0.
+    """
+    B, n, k = where.shape
+    lead, T = problem.trials, problem.T
+    b, i = np.arange(B)[:, None, None], np.arange(n)[:, None]
+    spread = []
+    for values in (answer.margins, answer.multipliers):
+        full = np.zeros((B, n, T))
+        full[b, i, where] = values.reshape(B, n, k)
+        if counted is not None:
+            full[~counted] = 0.0
+        spread.append(full.reshape(*lead, n, T))
+    margin = _margin(answer, lead, (problem.d, problem.d), spread[0], spread[1], norm)
+    if not lead and margin.status == "infeasible":
+        raise InfeasibleMargin(margin, _in_words(margin, alpha[0]))
+    return margin
+
+
+def _margin(
+    answer: Answer,
+    lead: tuple[int, ...],
+    tail: tuple[int, ...],
+    margins: Array,
+    multipliers: Array,
+    norm: str,
+) -> Margin:
+    status = answer.status.reshape(lead)
+    if len(tail) == 1:  # a decoder: margins come one a sample, not yet in the trials' shape
+        margins = margins.reshape(*lead, -1)
+        multipliers = multipliers.reshape(*lead, -1)
+    return Margin(
+        W=answer.W.reshape(*lead, *tail),
+        margins=margins,
+        multipliers=multipliers,
+        support=np.abs(margins - 1.0) <= SUPPORT_TOLERANCE,
+        norm=answer.norm.reshape(lead),
+        gap=answer.gap.reshape(lead),
+        residual=answer.residual.reshape(lead),
+        status=status if lead else str(status),
+        norm_name=norm,
+    )
+
+
+def _in_words(margin: Margin, alpha: IntArray) -> str:
+    """Which tokens contradict each other."""
+    sample, token = np.nonzero(margin.multipliers > 1e-9)
+    pairs = [
+        f"sample {i}: token {t} from token {alpha[i]}"
+        for i, t in zip(sample[:6], token[:6], strict=True)
+    ]
+    more = f" and {len(sample) - 6} more" if len(sample) > 6 else ""
+    return ("; ".join(pairs) + more) if len(pairs) < 2 else "together " + "; ".join(pairs) + more

@@ -1,0 +1,166 @@
+"""Least norm under margins of at least 1: the solvers, the certificate, the verdict."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from attnlab._checks import Array, BoolArray
+from attnlab.svm import _nnls
+from attnlab.svm._pivot import pivot
+from attnlab.svm._rows import Rows
+
+GAP = 1e-9  # what counts as certified
+INFEASIBLE = 1e-14  # relative margin that no W exceeds: rounding of sums of unit rows
+ROUNDING = float(np.finfo(float).eps)  # of an inner product, relative to the two lengths
+UNRESOLVED = 1e-6  # relative margin below which float64 may fail to decide
+
+
+class Answer(NamedTuple):
+    """``B`` answers; W and margins are NaN where there is none."""
+
+    W: Array  # (B, ...)
+    margins: Array  # (B, m)
+    multipliers: Array  # (B, m)
+    norm: Array  # (B,)
+    gap: Array  # (B,)
+    residual: Array  # (B,)
+    status: Array  # (B,) strings
+
+
+def solve(rows: Rows, method: str = "auto") -> Answer:
+    r"""$\min\|W\|$ s.t. $\langle F_k,W\rangle\ge1$, certified."""
+    gram, valid = rows.gram, rows.valid
+    lengths = np.sqrt(gram.diagonal(axis1=1, axis2=2))
+    usable = lengths > 0.0
+    whole = bool(usable.all() and valid.all())
+    void: BoolArray
+    if whole:
+        void = np.zeros(len(gram), bool)
+    else:
+        void = np.asarray((valid & ~usable).any(axis=1))  # a difference that is exactly zero
+        valid = valid & usable
+        lengths = np.where(valid, lengths, np.inf)
+    b = 1.0 / lengths
+    top = b.max(axis=1, keepdims=True)
+    if not whole:
+        top = np.where(top > 0.0, top, 1.0)
+    if method == "nnls":
+        lam, fine = np.zeros_like(b), np.zeros(len(b), bool)
+    else:
+        K = gram * b[:, :, None]
+        K *= b[:, None, :]
+        lam, fine = pivot(K, _eased(b / top), valid)
+    lam *= top * b
+    answer = certify(rows, lam)
+    poor = ~((answer.gap <= GAP) & fine) | void
+    if poor.any():
+        for index in np.flatnonzero(poor):
+            _one(rows, int(index), answer, bool(void[index]), usable[index])
+    return answer
+
+
+def _eased(b: Array) -> Array:
+    """Right-hand sides with room for rounding where features differ much in length.
+
+    A row a million times longer than the shortest asks for a margin that is a millionth of
+    ||W||, and rounding W alone moves it. Such rows are asked for 1e-12 ||W|| more: that costs the
+    gap as much, and keeps their margins above 1.
+    """
+    small = b < 1e-4
+    return b + 1e-12 * small if small.any() else b
+
+
+def empty(shape: tuple[int, ...], *tail: int) -> Answer:
+    """Answers to be filled in; until then there is none."""
+    B, m = shape
+    inf = np.full(B, np.inf)
+    return Answer(
+        W=np.full((B, *tail), np.nan),
+        margins=np.full((B, m), np.nan),
+        multipliers=np.zeros((B, m)),
+        norm=inf,
+        gap=inf.copy(),
+        residual=np.zeros(B),
+        status=np.full(B, "iteration_limit"),
+    )
+
+
+def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
+    r"""The answer that multipliers give, scaled to smallest margin 1, with its gap.
+
+    For any $\lambda\ge0$ a feasible $W'$ has
+    $\|W'\|\ge\mathbf 1^\top\lambda/\|\sum\lambda_kF_k\|$: the gap needs no trust in the solver.
+    ``W`` is that sum unless it is given apart. What rounding can have done to margins and sums
+    is charged to the gap.
+    """
+    combined = rows.combine(lam)
+    W = combined if W is None else W
+    margins = rows.apply(W)
+    size, bound = _length(W), _length(combined)
+    lengths = np.sqrt(rows.gram.diagonal(axis1=1, axis2=2))
+    error = ROUNDING * lengths * size[:, None]
+    reach = np.where(rows.valid, margins - error, np.inf).min(axis=1)
+    bound = bound + ROUNDING * (lam * lengths).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = 1.0 / reach
+        gap = 1.0 - lam.sum(axis=1) / (bound * size * scale)
+        lam = lam * (size / bound * scale)[:, None]
+    works = (reach > 0.0) & (gap <= 1.0)  # False for NaN as well
+    if not works.all():
+        free = ~rows.valid.any(axis=1)  # nothing asked: W = 0
+        scale = np.where(works, scale, 1.0)
+        lam[~works] = 0.0
+        gap = np.where(free, 0.0, np.where(works, gap, np.inf))
+    gap = np.maximum(gap, 0.0)
+    return Answer(
+        W * scale.reshape(-1, *(1,) * (W.ndim - 1)),
+        margins * scale[:, None],
+        lam,
+        size * scale,
+        gap,
+        np.zeros(len(gap)),
+        np.where(gap <= GAP, "optimal", "iteration_limit").astype("<U15"),
+    )
+
+
+def _length(W: Array) -> Array:
+    flat = W.reshape(len(W), 1, -1)
+    return np.asarray(np.sqrt((flat @ flat.swapaxes(1, 2))[:, 0, 0]))
+
+
+def _one(rows: Rows, index: int, answer: Answer, void: bool, usable: BoolArray) -> None:
+    """One system that pivoting did not certify, by the least-distance form; fills in place."""
+    valid = np.flatnonzero(rows.valid[index])
+    lam = np.zeros(rows.valid.shape[1])
+    residual = 0.0
+    if void:
+        lam[valid[~usable[valid]][0]] = 1.0
+    else:
+        A, lift = rows.dense(index)
+        lengths = np.linalg.norm(A, axis=1)
+        A, b = A / lengths[:, None], lengths.min() / lengths
+        guess, left = _nnls.weights(A, _eased(b))
+        if left > 1e-14:
+            w, found = _nnls.polish(A, _eased(b), guess)
+            lam[valid] = found / (lengths * lengths.min())
+            tried = certify(rows.take(np.array([index])), lam[None], lift(w / lengths.min())[None])
+            if tried.gap[0] < answer.gap[index]:
+                for kept, new in zip(answer, tried, strict=True):
+                    kept[index] = new[0]
+        if answer.gap[index] <= GAP:
+            return
+        lam[:] = 0.0
+        lam[valid], residual = _nnls.contradiction(A)
+    for broken in (answer.W, answer.margins):
+        broken[index] = np.nan
+    answer.multipliers[index] = lam
+    answer.norm[index] = answer.gap[index] = np.inf
+    answer.residual[index] = residual
+    if residual <= INFEASIBLE:
+        answer.status[index] = "infeasible"
+    elif residual < UNRESOLVED:
+        answer.status[index] = "unresolved"
+    else:
+        answer.status[index] = "iteration_limit"

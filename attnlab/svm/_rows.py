@@ -1,0 +1,124 @@
+r"""Constraints $\langle F_k,W\rangle\ge1$ as rows: Gram matrix, combinations, margins.
+
+The solvers know rows only. For attention a feature $F=(x_\alpha-x_t)z^\top$ has rank one and is
+never formed; for a decoder or a generalized SVM it is a plain vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+
+from attnlab._checks import Array, BoolArray, IntArray
+
+
+class Rows(Protocol):
+    """``B`` systems of ``m`` constraints; rows that are not valid are padding."""
+
+    @property
+    def valid(self) -> BoolArray:
+        """Which rows count, ``(B, m)``."""
+
+    @property
+    def gram(self) -> Array:
+        """Inner products of the features, ``(B, m, m)``."""
+
+    def combine(self, weights: Array) -> Array:
+        r"""$W=\sum_k\lambda_kF_k$, ``(B, ...)``."""
+
+    def apply(self, W: Array) -> Array:
+        r"""$\langle F_k,W\rangle$, ``(B, m)``."""
+
+    def dense(self, index: int) -> tuple[Array, Callable[[Array], Array]]:
+        """The valid features of one system in coordinates of their span, and the way back."""
+
+    def take(self, index: IntArray) -> Rows:
+        """Some of the systems."""
+
+
+@dataclass(frozen=True)
+class RankOne:
+    r"""Features $d_{it}z_i^\top$ of attention: ``left (B, n, t, d)``, ``right (B, n, e)``."""
+
+    left: Array
+    right: Array
+    valid: BoolArray
+
+    @cached_property
+    def gram(self) -> Array:
+        r"""$(DD^\top)\circ(ZZ^\top)$."""
+        B, n, t, d = self.left.shape
+        flat = self.left.reshape(B, n * t, d)
+        K = (flat @ flat.swapaxes(1, 2)).reshape(B, n, t, n, t)
+        K *= (self.right @ self.right.swapaxes(1, 2))[:, :, None, :, None]
+        return np.asarray(K.reshape(B, n * t, n * t))
+
+    def combine(self, weights: Array) -> Array:
+        """Weighted sum of the features."""
+        B, n, t, _ = self.left.shape
+        P = (weights.reshape(B, n, 1, t) @ self.left)[:, :, 0]
+        return np.asarray(P.swapaxes(1, 2) @ self.right)
+
+    def apply(self, W: Array) -> Array:
+        """Inner products with W."""
+        B, n, t, _ = self.left.shape
+        r = self.right @ W.swapaxes(1, 2)
+        return np.asarray((self.left @ r[..., None]).reshape(B, n * t))
+
+    def dense(self, index: int) -> tuple[Array, Callable[[Array], Array]]:
+        """Products of the coordinates in the spans of the two sides."""
+        n, t, d = self.left[index].shape
+        keep = self.valid[index]
+        left, U = _coordinates(self.left[index].reshape(n * t, d)[keep])
+        right, V = _coordinates(self.right[index])
+        owner = np.repeat(np.arange(n), t)[keep]
+        outer: Array = left[:, :, None] * right[owner][:, None, :]
+        shape = outer.shape[1:]
+        return outer.reshape(len(left), -1), lambda w: np.asarray(U @ w.reshape(shape) @ V.T)
+
+    def take(self, index: IntArray) -> RankOne:
+        """Some of the systems."""
+        return RankOne(self.left[index], self.right[index], self.valid[index])
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Features as they are, ``(B, m, D)``."""
+
+    features: Array
+    valid: BoolArray
+
+    @cached_property
+    def gram(self) -> Array:
+        """Inner products."""
+        return self.features @ self.features.swapaxes(1, 2)
+
+    def combine(self, weights: Array) -> Array:
+        """Weighted sum of the features."""
+        return np.asarray((weights[:, None, :] @ self.features)[:, 0])
+
+    def apply(self, W: Array) -> Array:
+        """Inner products with W."""
+        return np.asarray((self.features @ W[..., None])[..., 0])
+
+    def dense(self, index: int) -> tuple[Array, Callable[[Array], Array]]:
+        """The features in coordinates of their span."""
+        coordinates, U = _coordinates(self.features[index][self.valid[index]])
+        return coordinates, lambda w: np.asarray(U @ w)
+
+    def take(self, index: IntArray) -> Dense:
+        """Some of the systems."""
+        return Dense(self.features[index], self.valid[index])
+
+
+def _coordinates(vectors: Array) -> tuple[Array, Array]:
+    """The vectors in an orthonormal basis of a space that holds them, and that basis."""
+    count, size = vectors.shape
+    if count >= size:
+        return vectors, np.eye(size)
+    basis, triangle = np.linalg.qr(vectors.T)
+    return np.asarray(triangle.T), np.asarray(basis)
