@@ -58,7 +58,7 @@ pythons: wheel
 
 # -- the rest ----------------------------------------------------------------------------------
 bench: env
-	$(BIN)/python -m pip install --progress-bar off --quiet "torch>=2.4,<2.14" "jax>=0.4.30"
+	$(BIN)/python -m pip install --progress-bar off --quiet "torch>=2.4,<2.14" "jax>=0.4.30" daqp quadprog
 	$(BIN)/python -m benchmarks
 
 lock:

@@ -1,7 +1,7 @@
 """A small NumPy library for the theory of attention; the book attnlab runs on it.
 
 Data flow up, imports point down: `problems` are what goes in, `models` what is trained, `optim`
-what happens. Leading axes are trials, everywhere.
+what happens, `svm` where it goes. Leading axes are trials, everywhere.
 
 What goes in
     `problems.TokenProblem`, `problems.SequenceProblem`
@@ -32,9 +32,25 @@ What happens
         step rules for head and attention together
     `optim.Rule`
         what the training loop asks of a step rule
+
+Where it goes
+    `svm.attention_svm`, `svm.rank_limited_svm`, `svm.decoder_svm`
+        max-margin directions in the Frobenius and the nuclear norm, certified
+    `svm.general_svm`, `svm.finite_component`, `svm.svm_equivalent`
+        several tokens a sample: the infinite part, the finite part, and both
+    `svm.regularization_path`, `svm.in_cone`
+        minimisers over growing balls, globally and inside the cone of a selection
+    `svm.classify`, `svm.correlation`
+        did a run go to the global, a local, or no max-margin direction?
+    `svm.locally_optimal`, `svm.feasibility`
+        may training stay at a selection, and can it be separated at all?
+    `svm.assumption_b1`, `svm.assumption_b2`, `svm.assumption_c`, `svm.assumption_d`
+        the svm paper's assumptions, as what was found
+    `svm.Margin`, `svm.Path`, `svm.Classification`, `svm.LocalOptimality`, `svm.Finding`
+        the answers; `svm.InfeasibleMargin` is the error that carries one
 """
 
-from attnlab import models, optim, problems
+from attnlab import models, optim, problems, svm
 
-__all__ = ["models", "optim", "problems"]
+__all__ = ["models", "optim", "problems", "svm"]
 __version__ = "0.1.0"

@@ -15,12 +15,15 @@ def main() -> int:
     """Print and write the table; the exit code says whether every ratio was reached."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # JAX has threads of its own
-    from benchmarks import timing, training
+    from benchmarks import svm, timing, training
 
     sections = {
         "Training one head": training.one_head,
         "Training K and Q": training.factors,
         "Training many heads": training.many_heads,
+        "Attention SVM, Frobenius norm": svm.frobenius,
+        "Attention SVM, nuclear norm": svm.nuclear,
+        "Figure 2 of svm": svm.figure_2,
     }
     wanted = sys.argv[1:]
     text, rows = [f"Measured side by side in one run on: {timing.machine()}.", ""], []

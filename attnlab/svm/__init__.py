@@ -14,6 +14,7 @@ from attnlab.svm._local import (
     locally_optimal,
 )
 from attnlab.svm._margin import InfeasibleMargin, Margin
+from attnlab.svm._path import Path, in_cone, regularization_path
 from attnlab.svm._rank import rank_limited_svm
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "InfeasibleMargin",
     "LocalOptimality",
     "Margin",
+    "Path",
     "assumption_b1",
     "assumption_b2",
     "assumption_c",
@@ -33,7 +35,9 @@ __all__ = [
     "feasibility",
     "finite_component",
     "general_svm",
+    "in_cone",
     "locally_optimal",
     "rank_limited_svm",
+    "regularization_path",
     "svm_equivalent",
 ]

@@ -10,7 +10,7 @@ from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray
 from attnlab.problems import TokenProblem
 from attnlab.svm._least_norm import Answer, solve
-from attnlab.svm._margin import SUPPORT_TOLERANCE, InfeasibleMargin, Margin
+from attnlab.svm._margin import InfeasibleMargin, Margin
 from attnlab.svm._rows import Dense, RankOne
 
 METHODS = ("auto", "pivot", "nnls", "interior", "cvxpy")
@@ -52,12 +52,15 @@ def attention_svm(
     check.choice("norm", norm, ("fro", "nuc"))
     check.choice("method", method, METHODS)
     if (norm, method) in {("fro", "interior"), ("nuc", "pivot"), ("nuc", "nnls")}:
-        fits = "'auto', 'pivot', 'nnls' or 'cvxpy'" if norm == "fro" else "'auto' or 'interior'"
-        raise check.fail("method", f"{fits} for norm {norm!r}", method)
-    if not isinstance(problem, TokenProblem):
-        raise check.fail("problem", "a TokenProblem", type(problem).__name__)
+        fits = "'pivot', 'nnls'" if norm == "fro" else "'interior'"
+        raise check.fail("method", f"'auto', {fits} or 'cvxpy' for norm {norm!r}", method)
     alpha = selection(problem, tokens)
     rows, others = rows_of(problem, alpha)
+    factor: Array | None = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = rows.lengths.min() > 1e-70 and rows.lengths.max() < 1e70
+    if not plain:
+        rows, factor = rows.tamed()  # squares of such lengths leave float64
     if method == "cvxpy":
         from attnlab.svm._textbook import textbook
 
@@ -68,6 +71,8 @@ def attention_svm(
         answer = solve_nuclear(rows)
     else:
         answer = solve(rows, method)
+    if factor is not None:
+        answer = _untamed(answer, rows, factor)
     flat = alpha.reshape(-1, problem.n)
     counted = None if problem.mask is None else problem.mask.reshape(-1, problem.n, problem.T)
     return present(problem, answer, flat, others, norm, counted)
@@ -106,8 +111,30 @@ def decoder_svm(*, x: Any, y: Any) -> Margin:
     return margin
 
 
+def _untamed(answer: Answer, rows: RankOne, factor: Array) -> Answer:
+    """Back to the sizes that were asked for; what one float64 cannot span is said."""
+    left = np.abs(rows.left).max(axis=-1) * np.abs(rows.right).max(axis=-1)[..., None]
+    small = (left > 0.0) & (left < 1e-70)
+    if small.any():
+        raise check.fail(
+            "X", "token differences times queries within 70 powers of ten", f"{left[small].min():g}"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        return answer._replace(
+            W=answer.W * factor[:, None, None],
+            norm=answer.norm * factor,
+            multipliers=np.where(
+                (answer.status == "optimal")[:, None],
+                answer.multipliers * factor[:, None] ** 2,
+                answer.multipliers,
+            ),
+        )
+
+
 def selection(problem: TokenProblem, tokens: Any) -> IntArray:
     """Selected tokens as whole numbers in range that the mask allows."""
+    if not isinstance(problem, TokenProblem):
+        raise check.fail("problem", "a TokenProblem", type(problem).__name__)
     if tokens is None:
         return problem.optimal
     alpha = np.asarray(tokens)
@@ -130,9 +157,9 @@ def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]
     alpha = tokens.reshape(-1, n)
     B = len(alpha)
     others = np.arange(T - 1) + (np.arange(T - 1) >= alpha[..., None])  # (B, n, T - 1)
-    X = problem.X.reshape(B, n, T, d)
-    b, i = np.arange(B)[:, None], np.arange(n)
-    left = X[b, i, alpha][:, :, None] - X[b[..., None], i[:, None], others]
+    X = problem.X.reshape(B * n * T, d)
+    first = np.arange(0, B * n * T, T).reshape(B, n)  # where each sample's tokens begin
+    left = X.take(first + alpha, axis=0)[:, :, None] - X.take(first[..., None] + others, axis=0)
     if problem.mask is None:
         valid = np.ones((B, n * (T - 1)), bool)
     else:
@@ -156,11 +183,11 @@ def present(
     """
     B, n, k = where.shape
     lead, T = problem.trials, problem.T
-    b, i = np.arange(B)[:, None, None], np.arange(n)[:, None]
     spread = []
+    at = np.arange(0, B * n * T, T).reshape(B, n, 1) + where
     for values in (answer.margins, answer.multipliers):
         full = np.zeros((B, n, T))
-        full[b, i, where] = values.reshape(B, n, k)
+        full.reshape(-1)[at] = values.reshape(B, n, k)
         if counted is not None:
             full[~counted] = 0.0
         spread.append(full.reshape(*lead, n, T))
@@ -186,7 +213,6 @@ def _margin(
         W=answer.W.reshape(*lead, *tail),
         margins=margins,
         multipliers=multipliers,
-        support=np.abs(margins - 1.0) <= SUPPORT_TOLERANCE,
         norm=answer.norm.reshape(lead),
         gap=answer.gap.reshape(lead),
         residual=answer.residual.reshape(lead),

@@ -139,6 +139,8 @@ def svm_equivalent(W: Any, finite: Any, general: Margin) -> Array:
     """
     W, F = check.frozen("W", W, ndim=2), check.frozen("finite", finite, ndim=2)
     check.shape("finite", F, W.shape, "that of W")
+    if not isinstance(general, Margin):
+        raise check.fail("general", "a Margin", type(general).__name__)
     if general.W.shape != W.shape:
         raise check.fail("general", f"directions of shape {W.shape}", f"shape {general.W.shape}")
     size = np.sqrt(_inner(general.W, general.W))
@@ -175,8 +177,21 @@ def correlation(A: Any, B: Any) -> Array:
             raise check.fail(name, "a matrix", f"shape {array.shape}")
     if A.shape[-2:] != B.shape[-2:]:
         raise check.fail("B", f"matrices of shape {A.shape[-2:]}", f"shape {B.shape}")
-    size = np.sqrt(_inner(A, A) * _inner(B, B))
-    return np.asarray(_inner(A, B) / np.where(size == 0.0, 1.0, size))
+    try:
+        np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
+    except ValueError:
+        fits = f"matrices with leading axes that fit {A.shape[:-2]}"
+        raise check.fail("B", fits, f"shape {B.shape}") from None
+    A, B = _unit(A), _unit(B)
+    return _inner(A, B)
+
+
+def _unit(A: Array) -> Array:
+    """Scaled to length 1 in two steps, so that no square leaves float64; 0 stays 0."""
+    top = np.abs(A).max(axis=(-1, -2), keepdims=True)
+    A = A / np.where(top == 0.0, 1.0, top)
+    size = np.sqrt(_inner(A, A))[..., None, None]
+    return np.asarray(A / np.where(size == 0.0, 1.0, size))
 
 
 def _inner(A: Array, B: Array) -> Array:

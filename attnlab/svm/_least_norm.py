@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray
+from attnlab._checks import Array
 from attnlab.svm import _nnls
 from attnlab.svm._pivot import pivot
 from attnlab.svm._rows import Rows
 
 GAP = 1e-9  # what counts as certified
 INFEASIBLE = 1e-14  # relative margin that no W exceeds: rounding of sums of unit rows
-ROUNDING = float(np.finfo(float).eps)  # of an inner product, relative to the two lengths
+ALIKE = 100.0  # features whose lengths differ by less need no normalization
 UNRESOLVED = 1e-6  # relative margin below which float64 may fail to decide
 
 
@@ -31,33 +31,30 @@ class Answer(NamedTuple):
 
 def solve(rows: Rows, method: str = "auto") -> Answer:
     r"""$\min\|W\|$ s.t. $\langle F_k,W\rangle\ge1$, certified."""
-    gram, valid = rows.gram, rows.valid
-    lengths = np.sqrt(gram.diagonal(axis1=1, axis2=2))
-    usable = lengths > 0.0
-    whole = bool(usable.all() and valid.all())
-    void: BoolArray
-    if whole:
-        void = np.zeros(len(gram), bool)
-    else:
-        void = np.asarray((valid & ~usable).any(axis=1))  # a difference that is exactly zero
-        valid = valid & usable
-        lengths = np.where(valid, lengths, np.inf)
-    b = 1.0 / lengths
-    top = b.max(axis=1, keepdims=True)
-    if not whole:
-        top = np.where(top > 0.0, top, 1.0)
+    valid, lengths = rows.valid, rows.lengths
+    whole = rows.full and bool(lengths.min() > 0.0)
     if method == "nnls":
-        lam, fine = np.zeros_like(b), np.zeros(len(b), bool)
+        lam, fine = np.zeros(valid.shape), np.zeros(len(valid), bool)
+    elif whole and lengths.max() < ALIKE * lengths.min():
+        lam, fine = pivot(rows.gram, np.ones(valid.shape), valid)
     else:
-        K = gram * b[:, :, None]
+        usable = valid & (lengths > 0.0)
+        b = 1.0 / np.where(usable, lengths, np.inf)
+        top = b.max(axis=1, keepdims=True)
+        top[top == 0.0] = 1.0
+        K = rows.gram * b[:, :, None]
         K *= b[:, None, :]
-        lam, fine = pivot(K, _eased(b / top), valid)
-    lam *= top * b
+        lam, fine = pivot(K, _eased(b / top), usable)
+        lam *= b * top
     answer = certify(rows, lam)
-    poor = ~((answer.gap <= GAP) & fine) | void
-    if poor.any():
-        for index in np.flatnonzero(poor):
-            _one(rows, int(index), answer, bool(void[index]), usable[index])
+    fine &= answer.gap <= GAP
+    if not rows.full:
+        fine |= ~valid.any(axis=1)  # nothing asked, W = 0 is certified
+    if not whole:  # a difference that is exactly zero
+        fine &= ~(valid & (lengths == 0.0)).any(axis=1)
+    if not fine.all():
+        for index in np.flatnonzero(~fine):
+            _one(rows, int(index), answer, lengths[index])
     return answer
 
 
@@ -96,19 +93,19 @@ def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
     is charged to the gap.
     """
     combined = rows.combine(lam)
-    W = combined if W is None else W
+    bound = _length(combined)
+    W, size = (combined, bound) if W is None else (W, _length(W))
     margins = rows.apply(W)
-    size, bound = _length(W), _length(combined)
-    lengths = np.sqrt(rows.gram.diagonal(axis1=1, axis2=2))
-    error = ROUNDING * lengths * size[:, None]
-    reach = np.where(rows.valid, margins - error, np.inf).min(axis=1)
-    bound = bound + ROUNDING * (lam * lengths).sum(axis=1)
+    rounding = float(np.finfo(margins.dtype).eps)  # of an inner product, in the two lengths
+    safe = margins - rows.lengths * (rounding * size)[:, None]
+    reach = (safe if rows.full else np.where(rows.valid, safe, np.inf)).min(axis=1)
+    bound = bound + rounding * np.add.reduce(lam * rows.lengths, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         scale = 1.0 / reach
-        gap = 1.0 - lam.sum(axis=1) / (bound * size * scale)
+        gap = 1.0 - np.add.reduce(lam, axis=1) / (bound * size * scale)
         lam = lam * (size / bound * scale)[:, None]
-    works = (reach > 0.0) & (gap <= 1.0)  # False for NaN as well
-    if not works.all():
+    if not (reach.min() > 0.0 and gap.max() <= 1.0):  # also where a NaN is among them
+        works = (reach > 0.0) & (gap <= 1.0)
         free = ~rows.valid.any(axis=1)  # nothing asked: W = 0
         scale = np.where(works, scale, 1.0)
         lam[~works] = 0.0
@@ -121,7 +118,7 @@ def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
         size * scale,
         gap,
         np.zeros(len(gap)),
-        np.where(gap <= GAP, "optimal", "iteration_limit").astype("<U15"),
+        np.where(gap <= GAP, "optimal", "iteration_limit"),
     )
 
 
@@ -130,27 +127,35 @@ def _length(W: Array) -> Array:
     return np.asarray(np.sqrt((flat @ flat.swapaxes(1, 2))[:, 0, 0]))
 
 
-def _one(rows: Rows, index: int, answer: Answer, void: bool, usable: BoolArray) -> None:
+def _one(rows: Rows, index: int, answer: Answer, lengths: Array) -> None:
     """One system that pivoting did not certify, by the least-distance form; fills in place."""
     valid = np.flatnonzero(rows.valid[index])
     lam = np.zeros(rows.valid.shape[1])
     residual = 0.0
-    if void:
-        lam[valid[~usable[valid]][0]] = 1.0
+    if not lengths[valid].all():
+        lam[valid[lengths[valid] == 0.0][0]] = 1.0
     else:
         A, lift = rows.dense(index)
         lengths = np.linalg.norm(A, axis=1)
         A, b = A / lengths[:, None], lengths.min() / lengths
         guess, left = _nnls.weights(A, _eased(b))
-        if left > 1e-14:
-            w, found = _nnls.polish(A, _eased(b), guess)
-            lam[valid] = found / (lengths * lengths.min())
-            tried = certify(rows.take(np.array([index])), lam[None], lift(w / lengths.min())[None])
+        w = np.zeros(A.shape[1])
+        # rounding W takes eps ||W|| from a margin: if need be, ask for that much more
+        for spare in (0.0, 1.5, 3.0, 12.0) if left > 1e-14 else ():
+            slack = spare * np.finfo(float).eps * np.linalg.norm(w) if spare else 0.0
+            w, guess = _nnls.polish(A, _eased(b) + slack, guess)
+            lam[valid] = guess / (lengths * lengths.min())
+            # near infeasibility margins are differences of large numbers: one more precision
+            tried = certify(
+                rows.take(np.array([index]), np.longdouble),
+                lam[None].astype(np.longdouble),
+                lift(w / lengths.min())[None].astype(np.longdouble),
+            )
             if tried.gap[0] < answer.gap[index]:
                 for kept, new in zip(answer, tried, strict=True):
                     kept[index] = new[0]
-        if answer.gap[index] <= GAP:
-            return
+            if answer.gap[index] <= GAP:
+                return
         lam[:] = 0.0
         lam[valid], residual = _nnls.contradiction(A)
     for broken in (answer.W, answer.margins):

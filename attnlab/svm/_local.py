@@ -87,7 +87,7 @@ class Finding:
 
 
 def locally_optimal(problem: TokenProblem, tokens: Any = None) -> LocalOptimality:
-    r"""Definition 2: does $\alpha$ outscore the support tokens of its max-margin problem?
+    r"""Definition 2: whether $\alpha$ outscores the support tokens of its max-margin problem.
 
     Args:
         problem: the data.
@@ -135,8 +135,8 @@ def assumption_b1(problem: TokenProblem) -> Finding:
 
     Reference: svm, Assumption B.1 and Figure 5.
     """
-    margin, allowed = _batched(problem, problem.optimal), _allowed(problem)
-    others = allowed & (np.arange(problem.T) != problem.optimal[..., None])
+    others = _others(problem)
+    margin = _batched(problem, problem.optimal)
     solved = np.asarray(margin.status == "optimal")
     values = np.where(solved[..., None, None], margin.margins, np.inf)
     largest = np.where(others, values, 1.0).max(axis=(-1, -2))
@@ -163,7 +163,7 @@ def assumption_b2(problem: TokenProblem) -> Finding:
 
     Reference: svm, Assumption B.2; bias, Assumption 2.
     """
-    others = _allowed(problem) & (np.arange(problem.T) != problem.optimal[..., None])
+    others = _others(problem)
     scores = problem.scores
     high = np.where(others, scores, -np.inf).max(axis=-1)
     low = np.where(others, scores, np.inf).min(axis=-1)
@@ -198,7 +198,7 @@ def assumption_c(problem: TokenProblem, loss: str = "logistic") -> Finding:
     r = problem.z @ grad.swapaxes(-1, -2)
     logits = (problem.X @ r[..., None])[..., 0]
     best = np.take_along_axis(logits, problem.optimal[..., None], axis=-1)
-    others = _allowed(problem) & (np.arange(problem.T) != problem.optimal[..., None])
+    others = _others(problem)
     least = np.where(others, logits - best, np.inf).min(axis=(-1, -2))
     return Finding(least > 0.0, {"least": least})
 
@@ -238,7 +238,7 @@ def assumption_d(problem: TokenProblem) -> Finding:
 
 
 def feasibility(problem: TokenProblem, tokens: Any = None) -> Finding:
-    r"""Can the tokens be separated, and does the dimension alone promise it?
+    r"""Whether the tokens can be separated, and whether the dimension alone promises it.
 
     $d\ge\max(T-1,n)$ makes every selection feasible for almost all data; it is sufficient, not
     necessary.
@@ -275,6 +275,7 @@ def feasibility(problem: TokenProblem, tokens: Any = None) -> Finding:
 def every_selection(problem: TokenProblem) -> tuple[TokenProblem, IntArray]:
     """The problem repeated for each of its $T^n$ selections, which become the first axis."""
     n, T = problem.n, problem.T
+    selection(problem, None)
     if problem.mask is not None:
         raise check.fail("problem", "one without a mask to enumerate", repr(problem))
     total = T**n
@@ -313,8 +314,14 @@ def _allowed(problem: TokenProblem) -> BoolArray:
     return problem.mask
 
 
+def _others(problem: TokenProblem) -> BoolArray:
+    """Tokens that may be attended to and are not optimal; refuses other kinds of problem."""
+    opt = selection(problem, None)
+    return np.asarray(_allowed(problem) & (np.arange(problem.T) != opt[..., None]))
+
+
 def _lead(problem: TokenProblem) -> Array:
     """Least lead of the best score over the others, over samples."""
     best = np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)
-    others = _allowed(problem) & (np.arange(problem.T) != problem.optimal[..., None])
+    others = _others(problem)
     return np.asarray(np.where(others, best - problem.scores, np.inf).min(axis=(-1, -2)))

@@ -32,7 +32,6 @@ class Margin:
         margins: margins of the tokens that are not selected, shape ``(..., n, T)``; 0 at selected
             and masked tokens. ``(..., n)`` for a decoder.
         multipliers: dual variables, same shape.
-        support: tokens with margin 1, boolean, same shape.
         norm: norm of ``W`` in the problem's own norm, shape ``(...)``.
         gap: relative duality gap, shape ``(...)``.
         residual: bound on the largest relative margin where nothing was found, else 0.
@@ -55,12 +54,16 @@ class Margin:
     W: Array
     margins: Array
     multipliers: Array
-    support: BoolArray
     norm: Array
     gap: Array
     residual: Array
     status: Any
     norm_name: str = "fro"
+
+    @cached_property
+    def support(self) -> BoolArray:
+        """Tokens with margin 1 (to 1e-6), boolean, shape of the margins."""
+        return np.asarray(np.abs(self.margins - 1.0) <= SUPPORT_TOLERANCE)
 
     @cached_property
     def rank(self) -> IntArray:
@@ -73,6 +76,8 @@ class Margin:
 
         ``m`` columns (default $d$); fewer than the rank is refused.
         """
+        if self.W.ndim != self.norm.ndim + 2:
+            raise check.fail("factors", "a matrix W in every trial", f"shape {self.W.shape}")
         m = self.W.shape[-1] if m is None else check.count("m", m)
         U, values, Vt = np.linalg.svd(self.W)
         if m < int(self.rank.max(initial=0)):
@@ -90,7 +95,8 @@ class Margin:
         names, counts = np.unique(self.status, return_counts=True)
         ended = ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
         fine = self.gap[np.isfinite(self.gap)]
-        worst = f", gap<={fine.max():.1g}" if fine.size else ""
+        power = np.ceil(np.log10(fine.max(initial=1e-16)))  # a power of ten: rounding stays out
+        worst = f", gap<=1e{power:.0f}" if fine.size else ""
         return f"Margin({self.norm_name}, trials={trials} ({ended}){worst})"
 
 

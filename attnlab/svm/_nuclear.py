@@ -26,7 +26,7 @@ def basis(vectors: Array) -> Array:
 def solve_nuclear(rows: RankOne) -> Answer:
     """The certified answers; systems without one keep the Frobenius verdict."""
     answer = solve(rows)
-    good = np.flatnonzero(answer.status == "optimal")
+    good = np.flatnonzero((answer.status == "optimal") & rows.valid.any(axis=1))
     if not good.size:
         return answer
     part = rows.take(good)

@@ -9,6 +9,10 @@ otherwise. The first guess is that every token is a support vector.
 
 from __future__ import annotations
 
+import math
+from functools import cache
+from typing import Any
+
 import numpy as np
 
 from attnlab._checks import Array, BoolArray
@@ -17,6 +21,7 @@ from attnlab._checks import Array, BoolArray
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
 # this constant, decides what counts as solved.
 SLACK = 1e-12
+HOLD = 1e30
 PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
 
 
@@ -31,43 +36,43 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
         x, right = pivot_one(K[0], b[0], valid[0], limit)
         return x[None], np.array([right])
     found, solved = np.zeros((B, m)), np.zeros(B, bool)
-    todo, whole = np.arange(B), bool(valid.all())
+    todo, room = np.arange(B), np.empty_like(K)
     S, fewest, patience = valid, np.full(B, m + 1), np.full(B, PATIENCE)
+    whole = bool(valid.all())
+    padded = not whole
     for _ in range(limit):
-        x, fine = _on_support(K, b, S, whole)
-        if not fine.all():
-            todo, K, b, valid, S = todo[fine], K[fine], b[fine], valid[fine], S[fine]
-            x, fewest, patience = x[fine], fewest[fine], patience[fine]
-            if not todo.size:
-                break
+        x, keep = _on_support(K, b, S, room[: len(K)], whole)
         whole = False
         slack = (K @ x[..., None])[..., 0] - b
         wrong = np.where(S, x < -SLACK * np.abs(x).max(axis=1, keepdims=True), slack < -SLACK)
-        wrong &= valid
+        if padded:
+            wrong &= valid
         count = wrong.sum(axis=1)
-        done = count == 0
-        if done.any():
-            found[todo[done]] = np.maximum(x[done], 0.0)
-            solved[todo[done]] = True
-            if done.all():
-                break
-            left = ~done
-            todo, K, b, valid, S = todo[left], K[left], b[left], valid[left], S[left]
-            wrong, count, fewest, patience = wrong[left], count[left], fewest[left], patience[left]
+        done = (count == 0) & keep
+        found[todo[done]] = np.maximum(x[done], 0.0)
+        solved[todo[done]] = True
+        keep &= ~done
+        alive = np.count_nonzero(keep)
+        if not alive:
+            break
         better = count < fewest
         fewest = np.where(better, count, fewest)
         patience = np.where(better, PATIENCE, patience - 1)
-        last = m - 1 - wrong[:, ::-1].argmax(axis=1)
-        alone = np.arange(m) == last[:, None]
-        S = S ^ np.where(patience[:, None] > 0, wrong, alone & wrong)
+        if patience.min() > 0:
+            S = S ^ wrong
+        else:
+            last = m - 1 - wrong[:, ::-1].argmax(axis=1)
+            alone = np.arange(m) == last[:, None]
+            S = S ^ np.where(patience[:, None] > 0, wrong, alone & wrong)
+        if alive <= 0.5 * len(todo) or alive < len(todo) - np.count_nonzero(done):
+            todo, K, b, valid, S = todo[keep], K[keep], b[keep], valid[keep], S[keep]
+            fewest, patience = fewest[keep], patience[keep]
     return found, solved
 
 
 def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, bool]:
     """The same for one system, on the support's own submatrix and without batch bookkeeping."""
-    from scipy.linalg.lapack import dposv
-
-    m = len(b)
+    m, whole = len(b), bool(valid.all())
     S, fewest, patience = valid, m + 1, PATIENCE
     for _ in range(limit):
         inside = S.nonzero()[0]
@@ -76,7 +81,7 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
             found = np.zeros(1)
         else:
             part = K if k == m else K[inside[:, None], inside]
-            _, found, info = dposv(part, b if k == m else b[inside])
+            _, found, info = _lapack().dposv(part, b if k == m else b[inside])
             if info:
                 break
         x = found
@@ -84,8 +89,8 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
             x = np.zeros(m)
             x[inside] = found[:k]
         slack = K @ x - b
-        wrong = np.where(S, x < -SLACK * max(found.max(), -found.min()), slack < -SLACK)
-        if k < m:
+        wrong = np.where(S, x < -SLACK * math.sqrt(found @ found), slack < -SLACK)
+        if not whole:
             wrong &= valid
         count = int(np.count_nonzero(wrong))
         if not count:
@@ -103,21 +108,28 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     return np.zeros(m), False
 
 
-def _on_support(K: Array, b: Array, S: BoolArray, whole: bool) -> tuple[Array, BoolArray]:
+@cache
+def _lapack() -> Any:
+    from scipy.linalg import lapack
+
+    return lapack
+
+
+def _on_support(
+    K: Array, b: Array, S: BoolArray, room: Array, whole: bool
+) -> tuple[Array, BoolArray]:
     """Solve on the support, 0 elsewhere; False where the system is singular."""
-    if whole:
-        matrix, rhs = K, b
-    else:
-        matrix = np.where(S[:, :, None] & S[:, None, :], K, 0.0)
-        diagonal = np.einsum("bii->bi", matrix)
-        diagonal += ~S
-        rhs = np.where(S, b, 0.0)
+    matrix = K
+    if not whole:  # a huge diagonal holds x at 0 (to 1e-30) without touching the other rows
+        matrix = room
+        matrix[...] = K
+        matrix.reshape(len(K), -1)[:, :: K.shape[1] + 1] += HOLD * ~S
     fine = np.ones(len(K), bool)
     try:
-        return np.asarray(np.linalg.solve(matrix, rhs[..., None])[..., 0]), fine
+        x: Array = np.asarray(np.linalg.solve(matrix, b[..., None])[..., 0])
     except np.linalg.LinAlgError:
         fine = np.asarray(np.linalg.slogdet(matrix)[0] != 0.0)
-    x = np.zeros_like(b)
-    if fine.any():
-        x[fine] = np.linalg.solve(matrix[fine], rhs[fine][..., None])[..., 0]
-    return x, fine
+        x = np.zeros_like(b)
+        if fine.any():
+            x[fine] = np.linalg.solve(matrix[fine], b[fine][..., None])[..., 0]
+    return x if whole else np.where(S, x, 0.0), fine

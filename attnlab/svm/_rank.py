@@ -11,7 +11,7 @@ from attnlab._checks import Array
 from attnlab.problems import TokenProblem
 from attnlab.svm._attention import attention_svm, rows_of, selection
 from attnlab.svm._least_norm import GAP, solve
-from attnlab.svm._margin import SUPPORT_TOLERANCE, Margin
+from attnlab.svm._margin import Margin
 from attnlab.svm._rows import RankOne
 
 
@@ -45,7 +45,7 @@ def rank_limited_svm(
 
     Reference: svm, (Att-SVM*), KQ-SVM and Lemma 3.
     """
-    m = check.count("m", m)
+    m, rounds = check.count("m", m), check.count("rounds", rounds)
     convex = attention_svm(problem, tokens, norm="nuc")
     lead = problem.trials
     B = int(np.prod(lead, dtype=int))
@@ -55,7 +55,10 @@ def rank_limited_svm(
     status = np.array(convex.status).reshape(B).astype("<U15")
     low = np.flatnonzero((status == "optimal") & (convex.rank.reshape(B) > m))
     if low.size:
-        found, size = _alternate(rows.take(low), W[low], m, rounds)
+        part, start = rows.take(low), W[low]
+        found, size = _alternate(part, _leading(start, m), rounds)
+        other, least = _alternate(part, _mixed(start, m), rounds)
+        found[least < size], size = other[least < size], np.minimum(size, least)
         bound = norm[low] * (1.0 - gap[low])
         W[low], norm[low] = found, size
         gap[low] = np.where(np.isfinite(size), 1.0 - bound / size, np.inf)
@@ -69,7 +72,6 @@ def rank_limited_svm(
         W=W.reshape(convex.W.shape),
         margins=margins,
         multipliers=convex.multipliers,
-        support=np.abs(margins - 1.0) <= SUPPORT_TOLERANCE,
         norm=norm.reshape(lead),
         gap=gap.reshape(lead),
         residual=convex.residual,
@@ -78,21 +80,34 @@ def rank_limited_svm(
     )
 
 
-def _alternate(rows: RankOne, W: Array, m: int, rounds: int) -> tuple[Array, Array]:
-    r"""Least $\frac12(\|K\|^2+\|Q\|^2)$ in K, then in Q; the best product by nuclear norm."""
-    _, n, t, _ = rows.left.shape
+def _leading(W: Array, m: int) -> Array:
+    """Q of the truncated answer."""
     values, Vt = np.linalg.svd(W)[1:]
-    Q = Vt.swapaxes(1, 2)[:, :, :m] * np.sqrt(values[:, None, :m])
-    best, least = np.full_like(W, np.nan), np.full(len(W), np.inf)
+    return np.asarray(Vt.swapaxes(1, 2)[:, :, :m] * np.sqrt(values[:, None, :m]))
+
+
+def _mixed(W: Array, m: int) -> Array:
+    """Q from cosine mixtures of all directions, for answers that truncation makes infeasible."""
+    values, Vt = np.linalg.svd(W)[1:]
+    d = W.shape[-1]
+    mix = np.cos(np.pi * (np.arange(d)[:, None] + 0.5) * np.arange(m) / d)
+    return np.asarray((Vt.swapaxes(1, 2) * np.sqrt(values)[:, None, :]) @ mix)
+
+
+def _alternate(rows: RankOne, Q: Array, rounds: int) -> tuple[Array, Array]:
+    r"""Least $\frac12(\|K\|^2+\|Q\|^2)$ in K, then in Q; the best product by nuclear norm."""
+    B, n, t, d = rows.left.shape
+    m = Q.shape[-1]
+    best, least = np.full((B, d, rows.right.shape[-1]), np.nan), np.full(B, np.inf)
     for _ in range(rounds):
-        K = solve(RankOne(rows.left, rows.right @ Q, rows.valid)).W
-        K = np.nan_to_num(K)
-        turned = (rows.left.reshape(len(W), n * t, -1) @ K).reshape(len(W), n, t, m)
+        K = np.nan_to_num(solve(RankOne(rows.left, rows.right @ Q, rows.valid)).W)
+        turned = (rows.left.reshape(B, n * t, d) @ K).reshape(B, n, t, m)
         P = np.nan_to_num(solve(RankOne(turned, rows.right, rows.valid)).W)  # Q^T, (B, m, d)
         product = K @ P
         reach = np.where(rows.valid, rows.apply(product), np.inf).min(axis=1)
         values, Vt = np.linalg.svd(product)[1:]
-        size = np.where(reach > 0.0, values.sum(axis=1) / np.where(reach > 0.0, reach, 1.0), np.inf)
+        works = (reach > 0.0) & np.isfinite(reach)
+        size = np.where(works, values.sum(axis=1) / np.where(works, reach, 1.0), np.inf)
         better = size < least * (1.0 - 1e-12)
         best[better] = product[better] / reach[better, None, None]
         least = np.where(better, size, least)

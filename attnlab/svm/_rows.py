@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,6 +24,14 @@ class Rows(Protocol):
         """Which rows count, ``(B, m)``."""
 
     @property
+    def full(self) -> bool:
+        """Whether all rows count."""
+
+    @property
+    def lengths(self) -> Array:
+        """Norms of the features, ``(B, m)``."""
+
+    @property
     def gram(self) -> Array:
         """Inner products of the features, ``(B, m, m)``."""
 
@@ -36,8 +44,8 @@ class Rows(Protocol):
     def dense(self, index: int) -> tuple[Array, Callable[[Array], Array]]:
         """The valid features of one system in coordinates of their span, and the way back."""
 
-    def take(self, index: IntArray) -> Rows:
-        """Some of the systems."""
+    def take(self, index: IntArray, dtype: Any = np.float64) -> Rows:
+        """Some of the systems, in another precision if need be."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +57,23 @@ class RankOne:
     valid: BoolArray
 
     @cached_property
+    def full(self) -> bool:
+        """Whether all rows count."""
+        return bool(self.valid.all())
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Norms of the features."""
+        return np.asarray(np.sqrt(self.gram.diagonal(axis1=1, axis2=2)))
+
+    @cached_property
     def gram(self) -> Array:
         r"""$(DD^\top)\circ(ZZ^\top)$."""
         B, n, t, d = self.left.shape
-        flat = self.left.reshape(B, n * t, d)
-        K = (flat @ flat.swapaxes(1, 2)).reshape(B, n, t, n, t)
-        K *= (self.right @ self.right.swapaxes(1, 2))[:, :, None, :, None]
-        return np.asarray(K.reshape(B, n * t, n * t))
+        left, right = self.left.reshape(B, n * t, d), self.right.repeat(t, axis=1)
+        K = left @ left.swapaxes(1, 2)
+        K *= right @ right.swapaxes(1, 2)
+        return np.asarray(K)
 
     def combine(self, weights: Array) -> Array:
         """Weighted sum of the features."""
@@ -80,9 +98,19 @@ class RankOne:
         shape = outer.shape[1:]
         return outer.reshape(len(left), -1), lambda w: np.asarray(U @ w.reshape(shape) @ V.T)
 
-    def take(self, index: IntArray) -> RankOne:
+    def take(self, index: IntArray, dtype: Any = np.float64) -> RankOne:
         """Some of the systems."""
-        return RankOne(self.left[index], self.right[index], self.valid[index])
+        left, right = self.left[index], self.right[index]
+        return RankOne(left.astype(dtype), right.astype(dtype), self.valid[index])
+
+    def tamed(self) -> tuple[RankOne, Array]:
+        """The same with sizes near 1, by powers of two, and the factor that undoes it on W."""
+        sides = (self.left, self.right)
+        sizes = [np.abs(side).reshape(len(side), -1).max(axis=1) for side in sides]
+        powers = [np.exp2(-np.round(np.log2(np.where(size > 0.0, size, 1.0)))) for size in sizes]
+        left = self.left * powers[0][:, None, None, None]
+        right = self.right * powers[1][:, None, None]
+        return RankOne(left, right, self.valid), powers[0] * powers[1]
 
 
 @dataclass(frozen=True)
@@ -91,6 +119,16 @@ class Dense:
 
     features: Array
     valid: BoolArray
+
+    @cached_property
+    def full(self) -> bool:
+        """Whether all rows count."""
+        return bool(self.valid.all())
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Norms of the features."""
+        return np.asarray(np.linalg.norm(self.features, axis=2))
 
     @cached_property
     def gram(self) -> Array:
@@ -110,9 +148,9 @@ class Dense:
         coordinates, U = _coordinates(self.features[index][self.valid[index]])
         return coordinates, lambda w: np.asarray(U @ w)
 
-    def take(self, index: IntArray) -> Dense:
+    def take(self, index: IntArray, dtype: Any = np.float64) -> Dense:
         """Some of the systems."""
-        return Dense(self.features[index], self.valid[index])
+        return Dense(self.features[index].astype(dtype), self.valid[index])
 
 
 def _coordinates(vectors: Array) -> tuple[Array, Array]:

@@ -16,7 +16,12 @@ def textbook(rows: RankOne, norm: str) -> Answer:
     """Every system on its own; what comes back is the solver's, with the gap it really has."""
     answer = empty(rows.valid.shape, rows.left.shape[-1], rows.right.shape[-1])
     for index in range(len(rows.valid)):
-        _fill(answer, rows, index, norm)
+        if rows.valid[index].any():
+            _fill(answer, rows, index, norm)
+        else:  # nothing asked: W = 0
+            for kept in (answer.W, answer.margins, answer.norm, answer.gap):
+                kept[index] = 0.0
+            answer.status[index] = "optimal"
     return answer
 
 
