@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ def attention_svm(
     rows, others = rows_of(problem, alpha)
     factor: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
-        plain = rows.lengths.min() > 1e-70 and rows.lengths.max() < 1e70
+        plain = rows.span[0] > 1e-70 and rows.span[1] < 1e70
     if not plain:
         rows, factor = rows.tamed()  # squares of such lengths leave float64
     if method == "cvxpy":
@@ -156,10 +157,11 @@ def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]
     n, T, d = problem.n, problem.T, problem.d
     alpha = tokens.reshape(-1, n)
     B = len(alpha)
-    others = np.arange(T - 1) + (np.arange(T - 1) >= alpha[..., None])  # (B, n, T - 1)
+    first, others = _places(B, n, T)
+    others = others + (others >= alpha[..., None])  # (B, n, T - 1)
     X = problem.X.reshape(B * n * T, d)
-    first = np.arange(0, B * n * T, T).reshape(B, n)  # where each sample's tokens begin
-    left = X.take(first + alpha, axis=0)[:, :, None] - X.take(first[..., None] + others, axis=0)
+    left = X.take(first + alpha, axis=0)[:, :, None]
+    left = left - X.take(first[..., None] + others, axis=0)
     if problem.mask is None:
         valid = np.ones((B, n * (T - 1)), bool)
     else:
@@ -167,6 +169,12 @@ def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]
         valid = np.take_along_axis(mask, others, axis=-1).reshape(B, -1)
         left = np.where(valid.reshape(B, n, -1, 1), left, 0.0)
     return RankOne(left, problem.z.reshape(B, n, d), valid), others
+
+
+@lru_cache(maxsize=64)
+def _places(B: int, n: int, T: int) -> tuple[IntArray, IntArray]:
+    """Where each sample's tokens begin in a flat list of tokens, and 0, ..., T - 2."""
+    return np.arange(0, B * n * T, T).reshape(B, n), np.arange(T - 1)
 
 
 def present(
@@ -181,13 +189,13 @@ def present(
 
     ``counted (B, n, T)`` says which tokens have a margin at all; the others keep 0.
     """
-    B, n, k = where.shape
+    B, n, _ = where.shape
     lead, T = problem.trials, problem.T
     spread = []
-    at = np.arange(0, B * n * T, T).reshape(B, n, 1) + where
+    at = _places(B, n, T)[0][..., None] + where
     for values in (answer.margins, answer.multipliers):
         full = np.zeros((B, n, T))
-        full.reshape(-1)[at] = values.reshape(B, n, k)
+        full.put(at, values)
         if counted is not None:
             full[~counted] = 0.0
         spread.append(full.reshape(*lead, n, T))

@@ -13,6 +13,8 @@ from attnlab.svm._rows import Rows
 
 GAP = 1e-9  # what counts as certified
 INFEASIBLE = 1e-14  # relative margin that no W exceeds: rounding of sums of unit rows
+# relative rounding of an inner product, in the lengths of the two sides
+ROUNDING = {np.dtype(kind).char: float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble)}
 ALIKE = 100.0  # features whose lengths differ by less need no normalization
 UNRESOLVED = 1e-6  # relative margin below which float64 may fail to decide
 
@@ -32,10 +34,11 @@ class Answer(NamedTuple):
 def solve(rows: Rows, method: str = "auto") -> Answer:
     r"""$\min\|W\|$ s.t. $\langle F_k,W\rangle\ge1$, certified."""
     valid, lengths = rows.valid, rows.lengths
-    whole = rows.full and bool(lengths.min() > 0.0)
+    shortest, longest = rows.span
+    whole = rows.full and shortest > 0.0
     if method == "nnls":
         lam, fine = np.zeros(valid.shape), np.zeros(len(valid), bool)
-    elif whole and lengths.max() < ALIKE * lengths.min():
+    elif whole and longest < ALIKE * shortest:
         lam, fine = pivot(rows.gram, np.ones(valid.shape), valid)
     else:
         usable = valid & (lengths > 0.0)
@@ -52,7 +55,7 @@ def solve(rows: Rows, method: str = "auto") -> Answer:
         fine |= ~valid.any(axis=1)  # nothing asked, W = 0 is certified
     if not whole:  # a difference that is exactly zero
         fine &= ~(valid & (lengths == 0.0)).any(axis=1)
-    if not fine.all():
+    if np.count_nonzero(fine) < len(fine):
         for index in np.flatnonzero(~fine):
             _one(rows, int(index), answer, lengths[index])
     return answer
@@ -96,29 +99,37 @@ def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
     bound = _length(combined)
     W, size = (combined, bound) if W is None else (W, _length(W))
     margins = rows.apply(W)
-    rounding = float(np.finfo(margins.dtype).eps)  # of an inner product, in the two lengths
+    rounding = ROUNDING[margins.dtype.char]
     safe = margins - rows.lengths * (rounding * size)[:, None]
-    reach = (safe if rows.full else np.where(rows.valid, safe, np.inf)).min(axis=1)
+    reach = np.minimum.reduce(safe if rows.full else np.where(rows.valid, safe, np.inf), axis=1)
+    total = np.add.reduce(lam, axis=1)
     bound = bound + rounding * np.add.reduce(lam * rows.lengths, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = 1.0 / reach
-        gap = 1.0 - np.add.reduce(lam, axis=1) / (bound * size * scale)
-        lam = lam * (size / bound * scale)[:, None]
-    if not (reach.min() > 0.0 and gap.max() <= 1.0):  # also where a NaN is among them
-        works = (reach > 0.0) & (gap <= 1.0)
-        free = ~rows.valid.any(axis=1)  # nothing asked: W = 0
-        scale = np.where(works, scale, 1.0)
+    works = (reach > 0.0) & (total > 0.0) & (reach < np.inf)  # False where there is a NaN
+    separates = np.count_nonzero(works) == len(works)
+    if not separates:
+        reach, total, bound = (np.where(works, x, 1.0) for x in (reach, total, bound))
+    scale = 1.0 / reach
+    wide = scale[:, None]
+    gap = np.maximum(
+        1.0 - total / (bound * size * scale)
+        if separates
+        else np.where(works, 1.0 - total / (bound * np.where(works, size, 1.0) * scale), np.inf),
+        0.0,
+    )
+    lam = lam * (size / bound)[:, None] * wide
+    if not separates:
         lam[~works] = 0.0
-        gap = np.where(free, 0.0, np.where(works, gap, np.inf))
-    gap = np.maximum(gap, 0.0)
+        gap[~rows.valid.any(axis=1)] = 0.0  # nothing asked: W = 0
+    status = np.full(len(gap), "iteration_limit")
+    status[gap <= GAP] = "optimal"
     return Answer(
-        W * scale.reshape(-1, *(1,) * (W.ndim - 1)),
-        margins * scale[:, None],
+        W * (wide if W.ndim == 2 else wide[..., None]),
+        margins * wide,
         lam,
         size * scale,
         gap,
         np.zeros(len(gap)),
-        np.where(gap <= GAP, "optimal", "iteration_limit"),
+        status,
     )
 
 

@@ -9,7 +9,6 @@ otherwise. The first guess is that every token is a support vector.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -72,29 +71,30 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
 
 def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, bool]:
     """The same for one system, on the support's own submatrix and without batch bookkeeping."""
-    m, whole = len(b), bool(valid.all())
+    m = len(b)
     S, fewest, patience = valid, m + 1, PATIENCE
+    whole = np.count_nonzero(valid) == m
+    size = float(K[0, 0]) or 1.0  # makes multipliers pure numbers
+    dposv = _lapack().dposv
     for _ in range(limit):
         inside = S.nonzero()[0]
-        k = len(inside)
-        if not k:  # no row is asked to hold: W = 0
-            found = np.zeros(1)
+        if not inside.size:  # no row is asked to hold: W = 0
+            wrong, found = valid, np.empty(0)
         else:
-            part = K if k == m else K[inside[:, None], inside]
-            _, found, info = _lapack().dposv(part, b if k == m else b[inside])
+            rows = K if inside.size == m else K.take(inside, axis=0)
+            _, found, info = dposv(rows if rows is K else rows.take(inside, axis=1), b[inside])
             if info:
                 break
-        x = found
-        if k < m:
-            x = np.zeros(m)
-            x[inside] = found[:k]
-        slack = K @ x - b
-        wrong = np.where(S, x < -SLACK * math.sqrt(found @ found), slack < -SLACK)
-        if not whole:
-            wrong &= valid
+            signs = found @ rows - b  # slack off the support, where it counts
+            signs[inside] = size * found  # multipliers on it
+            wrong = signs < -SLACK
+            if not whole:
+                wrong &= valid
         count = int(np.count_nonzero(wrong))
         if not count:
-            return np.maximum(x, 0.0), True
+            x = np.zeros(m)
+            x[inside] = np.maximum(found, 0.0)
+            return x, True
         if count < fewest:
             fewest, patience = count, PATIENCE
         else:

@@ -32,6 +32,10 @@ class Rows(Protocol):
         """Norms of the features, ``(B, m)``."""
 
     @property
+    def span(self) -> tuple[float, float]:
+        """The least and the largest length."""
+
+    @property
     def gram(self) -> Array:
         """Inner products of the features, ``(B, m, m)``."""
 
@@ -65,6 +69,11 @@ class RankOne:
     def lengths(self) -> Array:
         """Norms of the features."""
         return np.asarray(np.sqrt(self.gram.diagonal(axis1=1, axis2=2)))
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        """The least and the largest length."""
+        return _extent(self.lengths)
 
     @cached_property
     def gram(self) -> Array:
@@ -131,6 +140,11 @@ class Dense:
         return np.asarray(np.linalg.norm(self.features, axis=2))
 
     @cached_property
+    def span(self) -> tuple[float, float]:
+        """The least and the largest length."""
+        return _extent(self.lengths)
+
+    @cached_property
     def gram(self) -> Array:
         """Inner products."""
         return self.features @ self.features.swapaxes(1, 2)
@@ -151,6 +165,13 @@ class Dense:
     def take(self, index: IntArray, dtype: Any = np.float64) -> Dense:
         """Some of the systems."""
         return Dense(self.features[index].astype(dtype), self.valid[index])
+
+
+def _extent(lengths: Array) -> tuple[float, float]:
+    flat = lengths.reshape(-1)
+    if not flat.size:
+        return 1.0, 1.0
+    return float(np.minimum.reduce(flat)), float(np.maximum.reduce(flat))
 
 
 def _coordinates(vectors: Array) -> tuple[Array, Array]:
