@@ -127,8 +127,11 @@ RULES: dict[str, tuple[Any, Update]] = {
         optim.NormalizedGD(0.3, momentum=0.5, max_step=0.1),
         ref_ngd_momentum(0.3, 0.5, 1.0, cap=0.1),
     ),
-    "ngd-paper": (optim.NormalizedGD(0.3, recipe="paper"), ref_ngd(0.3, eps=EPS)),
-    "ngd-paper-eps": (optim.NormalizedGD(0.3, recipe="paper", eps=0.5), ref_ngd(0.3, eps=0.5)),
+    "ngd-paper": (optim.NormalizedGD(0.3, recipe="paper", penalty=0.0), ref_ngd(0.3, eps=EPS)),
+    "ngd-paper-eps": (
+        optim.NormalizedGD(0.3, recipe="paper", eps=0.5, penalty=0.0),
+        ref_ngd(0.3, eps=0.5),
+    ),
     "polyak": (optim.PolyakStep(), ref_polyak()),
     "polyak-cap": (optim.PolyakStep(max_step=0.05), ref_polyak(cap=0.05)),
     "polyak-loose-cap": (optim.PolyakStep(max_step=1e6), ref_polyak()),
@@ -574,3 +577,20 @@ def test_a_rule_is_a_frozen_record(name: str) -> None:
     field = dataclasses.fields(rule)[0].name
     with pytest.raises(dataclasses.FrozenInstanceError):
         setattr(rule, field, 1.0)
+
+
+def test_the_papers_recipe_penalizes_k_and_q_and_nothing_else() -> None:
+    """svm, Appendix F: the loss plus lambda (|K|^2 + |Q|^2), each normalized with its own eps."""
+    rng = np.random.default_rng(3)
+    params = {"K": rng.normal(size=(2, 3, 4)), "Q": rng.normal(size=(2, 3, 4))}
+    grads = {name: rng.normal(size=p.shape) for name, p in params.items()}
+    loss = np.ones(2)
+    rule = optim.NormalizedGD(0.1, recipe="paper", eps=0.2, penalty=0.3)
+    moved = rule.step(params, grads, loss, {})[0]
+    for name, p in params.items():
+        g = grads[name] + 0.6 * p
+        size = np.sqrt((g**2).sum(axis=(1, 2), keepdims=True))
+        np.testing.assert_allclose(moved[name], p - 0.1 * g / (size + 0.2), rtol=1e-12)
+    alone = rule.step({"W": params["K"]}, {"W": grads["K"]}, loss, {})[0]["W"]
+    size = np.sqrt((grads["K"] ** 2).sum(axis=(1, 2), keepdims=True))
+    np.testing.assert_allclose(alone, params["K"] - 0.1 * grads["K"] / (size + 0.2), rtol=1e-12)

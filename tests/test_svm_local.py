@@ -387,3 +387,22 @@ def test_rank_one_by_hand() -> None:
     np.testing.assert_allclose(full.norm, 2.0, rtol=1e-8)
     np.testing.assert_allclose(one.norm, 2.0, rtol=1e-6)
     assert int(one.rank) == 1
+
+
+def test_figure_7_each_parameterisation_goes_to_its_own_norm() -> None:
+    """n=6, T=8, d=10, the published update: W to the Frobenius direction, (K, Q) to the nuclear."""
+    p = problems.sphere(n=6, T=8, d=10, trials=60, rng=0)
+    rule, mean = optim.NormalizedGD(0.1, recipe="paper"), {}
+    for model in (models.Attention(), models.Attention(factors=10)):
+        run = optim.train(model, p, rule, 1000, rng=1, every=1000)
+        found = run.params
+        W = found["W"] if "W" in found else found["K"] @ found["Q"].swapaxes(-1, -2)
+        tokens = run.attention().argmax(axis=-1)
+        for norm in ("fro", "nuc"):
+            mm = svm.attention_svm(p, tokens=tokens, norm=norm)
+            kind = "W" if model.factors is None else "KQ"
+            mean[kind, norm] = float(np.mean(svm.correlation(W, mm.W)[mm.status == "optimal"]))
+    assert mean["W", "fro"] >= 0.985
+    assert mean["KQ", "nuc"] >= 0.985
+    assert abs(mean["W", "nuc"] - 0.86) < 0.03
+    assert abs(mean["KQ", "fro"] - 0.86) < 0.03

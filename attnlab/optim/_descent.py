@@ -56,7 +56,9 @@ class NormalizedGD(Plain):
     With momentum $\beta$ the unit gradient $g$ enters $m\leftarrow\beta m+g$ (heavy ball) or
     $m\leftarrow\beta m+(1-\beta)g$ (``averaged``), and the step is $\eta m$. The default stays
     exact when softmax saturates; ``recipe="paper"`` is the authors' update $g/(\|g\|+\epsilon)$
-    on plain float64 gradients, which stalls there.
+    on plain float64 gradients, which stalls there. For K and Q that recipe also carries their
+    penalty $\lambda(\|K\|_F^2+\|Q\|_F^2)$: what freezes the product, and what turns it
+    towards the nuclear direction once the gradient itself has drowned.
 
     Args:
         step_size: $\eta>0$, the length of a step.
@@ -65,6 +67,7 @@ class NormalizedGD(Plain):
         max_step: cap on $\eta/\|\nabla\mathcal L\|$.
         recipe: ``"exact"`` or ``"paper"``.
         eps: $\epsilon$ of the paper's recipe.
+        penalty: $\lambda$ of the paper's recipe for K and Q.
 
     Returns:
         A step rule.
@@ -86,6 +89,7 @@ class NormalizedGD(Plain):
     max_step: float | None = None
     recipe: str = "exact"
     eps: float = MACHINE_EPSILON
+    penalty: float = MACHINE_EPSILON
 
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
@@ -94,6 +98,7 @@ class NormalizedGD(Plain):
             check.number("max_step", self.max_step, above=0.0)
         check.choice("recipe", self.recipe, ("exact", "paper"))
         check.number("eps", self.eps, least=0.0)
+        check.number("penalty", self.penalty, least=0.0)
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
@@ -109,6 +114,9 @@ class NormalizedGD(Plain):
     ) -> tuple[Params, State]:
         """One step of length ``step_size`` (shorter where the cap binds)."""
         moved, kept = {}, {}
+        if self.recipe == "paper" and self.penalty and {"K", "Q"} <= params.keys():
+            factors = {name: grads[name] + 2.0 * self.penalty * params[name] for name in ("K", "Q")}
+            grads, at = grads | factors, None
         norms = lengths(grads, loss, at)
         for name, p in params.items():
             norm = norms[name]

@@ -174,7 +174,8 @@ def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]
 @lru_cache(maxsize=64)
 def _places(B: int, n: int, T: int) -> tuple[IntArray, IntArray]:
     """Where each sample's tokens begin in a flat list of tokens, and 0, ..., T - 2."""
-    return np.arange(0, B * n * T, T).reshape(B, n), np.arange(T - 1)
+    first = check.seal(np.arange(0, B * n * T, T).reshape(B, n))
+    return first, check.seal(np.arange(T - 1))
 
 
 def present(
