@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab._checks import Array, BoolArray
 from attnlab.svm import _nnls
 from attnlab.svm._pivot import pivot
 from attnlab.svm._rows import Rows
@@ -104,29 +104,27 @@ def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
     reach = np.minimum.reduce(safe if rows.full else np.where(rows.valid, safe, np.inf), axis=1)
     total = np.add.reduce(lam, axis=1)
     bound = bound + rounding * np.add.reduce(lam * rows.lengths, axis=1)
-    works = (reach > 0.0) & (total > 0.0) & (reach < np.inf)  # False where there is a NaN
-    separates = np.count_nonzero(works) == len(works)
-    if not separates:
-        reach, total, bound = (np.where(works, x, 1.0) for x in (reach, total, bound))
+    works: BoolArray | None = None
+    if not (np.minimum.reduce(reach) > 0.0 and np.minimum.reduce(total) > 0.0):  # or NaN
+        works = (reach > 0.0) & (total > 0.0) & (reach < np.inf)
+        reach, total, bound, size = (np.where(works, x, 1.0) for x in (reach, total, bound, size))
     scale = 1.0 / reach
     wide = scale[:, None]
-    gap = np.maximum(
-        1.0 - total / (bound * size * scale)
-        if separates
-        else np.where(works, 1.0 - total / (bound * np.where(works, size, 1.0) * scale), np.inf),
-        0.0,
-    )
-    lam = lam * (size / bound)[:, None] * wide
-    if not separates:
+    norm = size * scale
+    gap = np.maximum(1.0 - total / (bound * norm), 0.0)
+    lam = lam * (norm / bound)[:, None]
+    if works is not None:
         lam[~works] = 0.0
-        gap[~rows.valid.any(axis=1)] = 0.0  # nothing asked: W = 0
+        norm[~works], gap[~works] = np.inf, np.inf
+        free = ~rows.valid.any(axis=1)  # nothing asked: W = 0
+        norm[free] = gap[free] = 0.0
     status = np.full(len(gap), "iteration_limit")
     status[gap <= GAP] = "optimal"
     return Answer(
         W * (wide if W.ndim == 2 else wide[..., None]),
         margins * wide,
         lam,
-        size * scale,
+        norm,
         gap,
         np.zeros(len(gap)),
         status,

@@ -79,10 +79,11 @@ class RankOne:
     def gram(self) -> Array:
         r"""$(DD^\top)\circ(ZZ^\top)$."""
         B, n, t, d = self.left.shape
-        left, right = self.left.reshape(B, n * t, d), self.right.repeat(t, axis=1)
-        K = left @ left.swapaxes(1, 2)
-        K *= right @ right.swapaxes(1, 2)
-        return np.asarray(K)
+        left = self.left.reshape(B, n * t, d)
+        K: Array = left @ left.swapaxes(1, 2)
+        queries = (self.right @ self.right.swapaxes(1, 2)).repeat(t, axis=2)
+        K.reshape(B, n, t, n * t)[...] *= queries[:, :, None, :]
+        return K
 
     def combine(self, weights: Array) -> Array:
         """Weighted sum of the features."""
