@@ -82,7 +82,7 @@ def fit(model: Model, params: Any, problem: Any) -> Params:
         full = problem.trials + tail
         if array.shape not in (tail, full):
             raise check.fail(f"params[{name!r}]", f"shape {full}", f"shape {array.shape}")
-        fitted[name] = np.array(np.broadcast_to(array, full))
+        fitted[name] = np.array(np.broadcast_to(array, full), order="C")
     return fitted
 
 
