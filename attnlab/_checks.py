@@ -45,7 +45,7 @@ def frozen(name: str, value: object, ndim: int | None = None) -> Array:
             kind = np.asarray(value).dtype.kind
             if kind not in "fiub":
                 raise fail(name, "real numbers", f"dtype {np.asarray(value).dtype}")
-            array = np.array(value, dtype=np.float64)
+            array = np.array(value, dtype=np.float64, order="C")
         except (TypeError, ValueError) as error:
             if str(error).startswith(name):
                 raise

@@ -136,7 +136,9 @@ class MultiHead:
         share = self.heads**-0.5
         grads = {"U": self._fold(gU) * share, "W": gW * share}
         full = {name: problem.trials + tail for name, tail in self.shapes(problem).items()}
-        spread = {name: np.array(np.broadcast_to(g, full[name])) for name, g in grads.items()}
+        spread = {
+            name: np.array(np.broadcast_to(g, full[name]), order="C") for name, g in grads.items()
+        }
         return total / problem.n, spread
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
