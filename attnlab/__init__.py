@@ -23,6 +23,12 @@ What is trained
     `models.Evaluation`, `models.Model`, `models.Params`
         what the training loop asks of a model, and what comes back
 
+How it bends
+    `curvature.hessian`, `curvature.Hessian`, `curvature.product`, `curvature.extremes`
+        exact second derivatives, products with them, and their extreme eigenvalues
+    `curvature.weak_convexity`, `curvature.smoothness`, `curvature.Smoothness`
+        how negative curvature compares with the loss, and the svm paper's Lipschitz constants
+
 What happens
     `optim.train`, `optim.Run`, `optim.load`
         the one training loop, its result, and a result read from a file
@@ -50,7 +56,7 @@ Where it goes
         the answers; `svm.InfeasibleMargin` is the error that carries one
 """
 
-from attnlab import models, optim, problems, svm
+from attnlab import curvature, models, optim, problems, svm
 
-__all__ = ["models", "optim", "problems", "svm"]
+__all__ = ["curvature", "models", "optim", "problems", "svm"]
 __version__ = "0.1.0"

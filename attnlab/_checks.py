@@ -19,6 +19,9 @@ IntArray: TypeAlias = NDArray[np.int64]
 Rng: TypeAlias = int | np.random.Generator
 
 
+PURPOSES = ("problem", "start", "fresh", "path")
+
+
 def fail(name: str, expected: str, given: object) -> ValueError:
     """The one form of complaint."""
     text = given if isinstance(given, str) else repr(given)
@@ -27,12 +30,18 @@ def fail(name: str, expected: str, given: object) -> ValueError:
     return ValueError(f"{name}: expected {expected}, got {text}")
 
 
-def generator(rng: object) -> np.random.Generator:
-    """A NumPy generator from an int seed or a generator; nothing else counts as randomness."""
+def generator(rng: object, purpose: str = "problem") -> np.random.Generator:
+    """A NumPy generator from an int seed or a generator; nothing else counts as randomness.
+
+    The same int means different draws for different purposes: ``rng=0`` for the data and ``rng=0``
+    for the start of a network must not make its weights the data's own tokens.
+    """
     if isinstance(rng, np.random.Generator):
         return rng
     if isinstance(rng, int | np.integer) and not isinstance(rng, bool) and rng >= 0:
-        return np.random.default_rng(int(rng))
+        stream = PURPOSES.index(purpose)
+        key = (stream,) if stream else ()
+        return np.random.default_rng(np.random.SeedSequence(int(rng), spawn_key=key))
     raise fail("rng", "a non-negative int or a numpy.random.Generator", repr(rng))
 
 

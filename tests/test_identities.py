@@ -552,7 +552,7 @@ def assert_flow_conserves(
     assert np.abs(moved - second_order).max() < 1e-13 * np.abs(start).max()
     drifts = [
         np.linalg.norm(conserved(descend(model, p, params, step, 8)) - start)
-        for step in (1e-3, 5e-4)
+        for step in (2e-4, 1e-4)
     ]
     assert abs(drifts[0] / drifts[1] - 4.0) < 0.05
     times = [

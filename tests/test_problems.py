@@ -109,7 +109,9 @@ def test_trials_are_different_instances(name: str) -> None:
 def test_fresh_draws_other_samples_of_the_same_source(name: str, trials: Trials) -> None:
     p = draw(name, 0, trials)
     sequences = 7 * (p.T if name in ("sequence", "causal") else 1)
-    q, again = p.fresh(7, rng=1), p.fresh(n=7, rng=np.random.default_rng(1))
+    q, again = p.fresh(7, rng=1), p.fresh(n=7, rng=1)
+    drawn, too = (p.fresh(7, rng=np.random.default_rng(1)) for _ in range(2))
+    assert same(drawn, too)
     assert type(q) is type(p)
     assert (q.trials, q.n, q.T, q.d) == (p.trials, sequences, p.T, p.d)
     assert q.source is p.source
@@ -500,3 +502,18 @@ def test_a_picked_trial_keeps_its_own_source(name: str) -> None:
         np.testing.assert_array_equal(fresh.v, p.v[2, 1])
     if getattr(p, "teacher", None) is not None:
         np.testing.assert_array_equal(one.teacher.W, p.teacher.W[2, 1])
+
+
+@every_constructor
+def test_one_seed_in_two_places_gives_unrelated_draws(name: str) -> None:
+    """With rng=0 for the data, rng=0 for new samples must not give the old ones back."""
+    p = draw(name, 0)
+    q = (
+        p.fresh(p.n if p.sequence_index is None else p.n // p.T, rng=0)
+        if (isinstance(p, problems.TokenProblem))
+        else p.fresh(p.n, rng=0)
+    )
+    noisy = (p.X != q.X) & (p.X != 0.0)
+    a, b = p.X[noisy] - p.X[noisy].mean(), q.X[noisy] - q.X[noisy].mean()
+    assert noisy.mean() > 0.1
+    assert abs(float(a @ b) / float(np.linalg.norm(a) * np.linalg.norm(b))) < 0.6

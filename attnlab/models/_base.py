@@ -39,7 +39,7 @@ class Evaluation:
         >>> round(float(found.log_scale["W"])), float(found.grads["W"][0, 0])
         (-1001, -1.0)
 
-    Reference: DESIGN, contracts (exactness at saturation); svm, Appendix F.
+    Reference: CONTRIBUTING, contracts; svm, Appendix F.
     """
 
     loss: Array
@@ -106,7 +106,7 @@ def draws(start: str, rng: Rng | None) -> np.random.Generator:
     """The generator for a random start; a missing one is named."""
     if rng is None:
         raise check.fail("rng", f"a seed or generator, because the start {start!r} draws", None)
-    return check.generator(rng)
+    return check.generator(rng, "start")
 
 
 def kind(problem: Any, wanted: type, model: str) -> None:

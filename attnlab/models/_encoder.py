@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -33,6 +32,7 @@ class Encoder:
         pooling: ``"mean"`` (the model) or ``"sum"`` (the paper's proofs).
         loss: ``"mean"`` for $\frac1n\sum(f-y)^2$, ``"half_mean"``, or ``"half_sum"`` for
             $\frac12\sum(f-y)^2$ (the paper leaves open which one its experiments use).
+        scheme: the same as ``init`` (the name of the field: ``init`` is the method).
 
     Returns:
         A model: frozen hyper-parameters; it holds no arrays of its own.
@@ -56,8 +56,6 @@ class Encoder:
     pooling: str
     loss: str
 
-    argument_names: ClassVar[dict[str, str]] = {"scheme": "init"}
-
     def __init__(
         self,
         width: int,
@@ -65,8 +63,11 @@ class Encoder:
         scaling: str | float = "sqrt",
         pooling: str = "mean",
         loss: str = "mean",
+        *,
+        scheme: str | None = None,
     ) -> None:
         store = object.__setattr__
+        init = init if scheme is None else scheme  # the field's name, for dataclasses.replace
         store(self, "width", check.count("width", width))
         store(self, "scheme", check.choice("init", init, INITS))
         if isinstance(scaling, str):

@@ -20,7 +20,7 @@ class Head(Protocol):
         """$h(o)$, shape ``(..., n)``."""
 
     def gradient(self, o: Array, v: Array) -> Array:
-        r"""$\\nabla h(o)$, shape ``(..., n, d)``."""
+        r"""$\nabla h(o)$, shape ``(..., n, d)``."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LinearHead:
         return np.broadcast_to(v[..., None, :], o.shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReLUHead:
     r"""$h(x)=\mathbf 1^\top\mathrm{relu}(Vx)$, a fixed hidden layer.
 
@@ -81,6 +81,9 @@ class ReLUHead:
         if V.ndim != 2:
             raise check.fail("V", "shape (hidden, d)", f"shape {V.shape}")
         object.__setattr__(self, "V", V)
+
+    def __repr__(self) -> str:
+        return f"ReLUHead(V of shape {self.V.shape})"
 
     def value(self, o: Array, v: Array) -> Array:
         """$h(o)$, shape ``(..., n)``."""

@@ -147,7 +147,8 @@ class PolyakStep(Plain):
 
     Args:
         max_step: cap on $\eta_t$; None for no cap.
-        floor: $\mathcal L_\star$; None derives it.
+        floor: $\mathcal L_\star$; None derives it. Where the loss is at or below a floor that
+            was given, nothing moves.
 
     Returns:
         A step rule.

@@ -85,9 +85,8 @@ def _encode(value: Any, arrays: dict[str, Any], known: dict[str, type]) -> Any:
         return {"tuple": [_encode(item, arrays, known) for item in value]}
     kind = type(value).__name__
     if is_dataclass(value) and known.get(kind) is type(value):
-        rename = getattr(value, "argument_names", {})
         inside = {
-            rename.get(entry.name, entry.name): _encode(getattr(value, entry.name), arrays, known)
+            entry.name: _encode(getattr(value, entry.name), arrays, known)
             for entry in fields(value)
         }
         return {"record": kind, "fields": inside}

@@ -12,6 +12,7 @@ import numpy as np
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray
 from attnlab.models import Evaluation, Params
+from attnlab.models._losses import LOSSES
 from attnlab.optim._engines import Engine
 from attnlab.optim._rules import lengths
 from attnlab.problems import TokenProblem
@@ -90,6 +91,8 @@ class Snapshot:
         if name == "grad_norm":
             return {name: np.exp(self.log_grad_norm)}
         if name == "accuracy":
+            if getattr(self.model, "loss", None) not in LOSSES:
+                raise check.fail("record", "a classification loss for accuracy", self.model)
             f = self.model.forward(self.params, self.problem)
             return {name: (np.sign(f) == self.problem.y).mean(axis=-1)}
         axis = -2 if _heads(self.model) else -1
@@ -118,11 +121,15 @@ def _marked(at: Snapshot) -> BoolArray | Array:
 
 def recorders(record: Any) -> dict[str, Recorder | None]:
     """From what the user asked for to names, with a function where it is the user's own."""
+    if record is None or callable(record):
+        raise check.fail("record", "names, or a dict of names and functions", record)
     entries = [record] if isinstance(record, str | Mapping) else list(record)
     wanted: dict[str, Recorder | None] = {}
     for entry in entries:
         if isinstance(entry, Mapping):
             for name, function in entry.items():
+                if name in {*NAMES, "step"} or str(name).startswith("norm_"):
+                    raise check.fail("record", "a name that is not attnlab's own", name)
                 if not callable(function):
                     raise check.fail(
                         f"record[{name!r}]", "a function of (params, problem)", function
@@ -170,6 +177,8 @@ class History:
                 entries[name] = function(at.params, at.problem)
         for name, value in entries.items():
             row = np.array(value)
+            if row.dtype.hasobject:
+                raise check.fail(f"record[{name!r}]", "numbers", value)
             lead = at.found.loss.ndim
             if self.wanted.get(name) is None:  # ours may come flat from the engine
                 row = row.reshape(self.trials + row.shape[lead:] if lead else row.shape)

@@ -47,7 +47,7 @@ class Run:
         >>> more.steps, float(more.accuracy(p.fresh(n=300, rng=1)))
         (100, 1.0)
 
-    Reference: DESIGN, contracts of the training loop.
+    Reference: CONTRIBUTING, contracts.
     """
 
     model: Model
@@ -141,6 +141,6 @@ def load(path: str | Path) -> Run:
         >>> round(float(optim.load(path).extend(steps=10).params["W"][0, 0]), 12)
         2.0
 
-    Reference: DESIGN, contracts of the training loop.
+    Reference: CONTRIBUTING, contracts.
     """
     return Run(**_files.read(Path(path)))

@@ -35,9 +35,10 @@ def train(
     r"""Train ``model`` on ``problem`` by ``rule``; trials are trained side by side.
 
     Attention with a linear head is trained in the space of its logits where that is cheaper; the
-    result is the same. A trial whose gradient leaves the finite numbers stops with the status
-    ``diverged`` and its last finite parameters; its later history is NaN. An interrupt keeps what
-    there is.
+    result is the same (with ``recipe="paper"`` until softmax saturates: from there on that recipe
+    follows rounding noise, whichever way it is computed). A trial whose gradient leaves the
+    finite numbers stops with the status ``diverged`` and its last finite parameters; its later
+    history is NaN. An interrupt keeps what there is.
 
     Args:
         model: `Attention`, `MultiHead`, `Encoder`, or a model of your own with their methods.
@@ -74,10 +75,11 @@ def train(
     Reference: svm, Appendix F; bias, Section 2; multihead and encoder, Section 3.
     """
     steps = check.count("steps", steps, 0)
-    if not (hasattr(rule, "step") and hasattr(rule, "init")):
+    if isinstance(rule, type) or not (hasattr(rule, "step") and hasattr(rule, "init")):
         raise check.fail("rule", "a step rule such as GD(1.0)", rule)
-    if not hasattr(model, "value_and_grad"):
-        raise check.fail("model", "a model such as Attention()", model)
+    wanted = ("init", "shapes", "value_and_grad")
+    if isinstance(model, type) or not all(hasattr(model, name) for name in wanted):
+        raise check.fail("model", f"a model such as Attention(), with {', '.join(wanted)}", model)
     start = model.init(problem, rng) if params is None else fit(model, params, problem)
     return _loop(model, problem, rule, start, None, 0, steps, record, every, tol, progress, fast)
 

@@ -55,7 +55,7 @@ class _Record:
         """New samples from the same source (same head, teacher or mixture), ``n`` a trial."""
         if self.source is None:
             raise check.fail("fresh", "a problem that was drawn from a source", "one made by hand")
-        made: Self = self.source.draw(check.count("n", n), rng)
+        made: Self = self.source.draw(check.count("n", n), check.generator(rng, "fresh"))
         return made
 
     def trial(self, index: Any) -> Self:

@@ -13,7 +13,7 @@ from attnlab.problems._records import SequenceProblem
 from attnlab.problems._sphere import unit
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Mixture:
     r"""The tokenized mixture behind `tokenized_mixture`: its patterns and its noise.
 
@@ -42,6 +42,10 @@ class Mixture:
     relevant: int
     sigma: float
     lead: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        M, d = self.nu.shape
+        return f"Mixture(T={self.T}, d={d}, M={M}, relevant={self.relevant}, sigma={self.sigma:g})"
 
     def trial(self, index: Any) -> Mixture:
         """The source of some of the trials."""
@@ -113,7 +117,7 @@ def tokenized_mixture(
     return source.draw(n, rng)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Teacher:
     r"""The planted one-head network behind `planted`.
 
@@ -142,6 +146,9 @@ class Teacher:
     margin: float
 
     is_teacher: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        return f"Teacher(W {self.W.shape}, U {self.U.shape}, margin={self.margin:g})"
 
     def trial(self, index: Any) -> Teacher:
         """The teacher of some of the trials."""

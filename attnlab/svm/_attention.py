@@ -104,12 +104,27 @@ def decoder_svm(*, x: Any, y: Any) -> Margin:
     *lead, n, d = x.shape
     B = int(np.prod(lead, dtype=int))
     rows = Dense((y[..., None] * x).reshape(B, n, d), np.ones((B, n), bool))
-    answer = solve(rows)
+    answer = solve_tamed(rows)
     margin = _margin(answer, tuple(lead), (d,), answer.margins, answer.multipliers, "fro")
     if not lead and margin.status == "infeasible":
         who = ", ".join(map(str, np.flatnonzero(margin.multipliers > 1e-9)))
         raise InfeasibleMargin(margin, f"the samples {who} by a linear decoder")
     return margin
+
+
+def solve_tamed(rows: Dense) -> Answer:
+    """`solve` for plain features of any size."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        plain = rows.span[0] > 1e-70 and rows.span[1] < 1e70
+    if plain:
+        return solve(rows)
+    tamed, factor = rows.tamed()
+    answer = solve(tamed)
+    good = answer.status == "optimal"
+    multipliers = np.where(good[:, None], factor[:, None] ** 2, 1.0) * answer.multipliers
+    return answer._replace(
+        W=answer.W * factor[:, None], norm=answer.norm * factor, multipliers=multipliers
+    )
 
 
 def _untamed(answer: Answer, rows: RankOne, factor: Array) -> Answer:

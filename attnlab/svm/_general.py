@@ -9,12 +9,12 @@ import numpy as np
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray
 from attnlab.problems import TokenProblem
-from attnlab.svm._attention import present
-from attnlab.svm._least_norm import solve
+from attnlab.svm._attention import present, solve_tamed
 from attnlab.svm._margin import Margin
 from attnlab.svm._nuclear import basis
 from attnlab.svm._rows import Dense
 
+EQUALITY_SLACK = 1e-6  # of a logit, where the margin is 1
 EQUALITY_RANK = 1e-11  # singular values of the equalities below this share of the largest are 0
 
 
@@ -50,12 +50,18 @@ def general_svm(problem: TokenProblem, *, selected: Any) -> Margin:
     A, U, V, reference = _features(problem, O)
     others = allowed & ~O
     equal = np.where((O & ~_at(reference, T)).reshape(B, n * T, 1), A, 0.0)
+    equal = equal / _lengths(equal)
     P = np.linalg.pinv(equal, rcond=EQUALITY_RANK) @ equal
     features = np.where(others.reshape(B, n * T, 1), A - A @ P, 0.0)
     # a difference that the equalities force to zero cannot reach a margin: call it exactly zero
     size, left = np.linalg.norm(A, axis=2), np.linalg.norm(features, axis=2)
     features[left <= 1e-12 * size] = 0.0
-    answer = solve(Dense(features, others.reshape(B, n * T)))
+    answer = solve_tamed(Dense(features, others.reshape(B, n * T)))
+    # the certificate is that of the projected problem: what rounding leaves of the equalities is
+    # looked at in the original one
+    held = (A @ answer.W[..., None])[..., 0]
+    broken = np.abs(np.where(O.reshape(B, n * T), held, 0.0)).max(axis=1) > EQUALITY_SLACK
+    answer.status[broken & (answer.status == "optimal")] = "iteration_limit"
     reduced = answer.W.reshape(B, U.shape[2], V.shape[2])
     answer = answer._replace(W=U @ reduced @ V.swapaxes(1, 2))
     where = np.broadcast_to(np.arange(T), (B, n, T))
@@ -66,7 +72,8 @@ def finite_component(problem: TokenProblem, attention: Any, *, selected: Any) ->
     r"""$W^{fin}$, the least-norm matrix whose softmax shares the selected tokens as given.
 
     $(x_{it}-x_{i\tau})^\top W^{fin}z_i=\log(s_{it}/s_{i\tau})$ for $t,\tau\in O_i$; where the
-    equations contradict each other, the least-norm least-squares solution.
+    equations contradict each other, the least-norm least-squares solution (each equation divided
+    by the length of its feature).
 
     Args:
         problem: the data; any leading axes.
@@ -107,6 +114,8 @@ def finite_component(problem: TokenProblem, attention: Any, *, selected: Any) ->
     logs = np.log(np.where(O, s, 1.0))
     base = np.take_along_axis(logs, reference[..., None], axis=-1)
     target = np.where(equal, base - logs, 0.0).reshape(B, n * T, 1)
+    size = _lengths(rows)  # each equation counts alike, whatever the size of its tokens
+    rows, target = rows / size, target / size
     reduced = (np.linalg.pinv(rows, rcond=EQUALITY_RANK) @ target)[..., 0]
     W = U @ reduced.reshape(B, U.shape[2], V.shape[2]) @ V.swapaxes(1, 2)
     return np.asarray(W.reshape(*problem.trials, *W.shape[1:]))
@@ -184,6 +193,12 @@ def correlation(A: Any, B: Any) -> Array:
         raise check.fail("B", fits, f"shape {B.shape}") from None
     A, B = _unit(A), _unit(B)
     return _inner(A, B)
+
+
+def _lengths(rows: Array) -> Array:
+    """Norms of the rows, 1 where a row is zero, ``(B, k, 1)``."""
+    size = np.linalg.norm(rows, axis=2, keepdims=True)
+    return np.where(size > 0.0, size, 1.0)
 
 
 def _unit(A: Array) -> Array:

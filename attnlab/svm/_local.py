@@ -140,9 +140,10 @@ def assumption_b1(problem: TokenProblem) -> Finding:
     solved = np.asarray(margin.status == "optimal")
     values = np.where(solved[..., None, None], margin.margins, np.inf)
     largest = np.where(others, values, 1.0).max(axis=(-1, -2))
-    mean = np.where(others, values, 0.0).sum(axis=(-1, -2)) / others.sum(axis=(-1, -2))
-    lead = _lead(problem)
-    holds = solved & (largest <= 1.0 + 1e-6) & (lead > 0.0)
+    count = np.maximum(others.sum(axis=(-1, -2)), 1)
+    mean = np.where(others, values, 0.0).sum(axis=(-1, -2)) / count
+    lead, size = _lead(problem), np.abs(problem.scores).max(axis=(-1, -2))
+    holds = solved & (largest <= 1.0 + 1e-6) & (lead > TIE * size)
     return Finding(holds, {"largest_margin": largest, "mean_margin": mean, "lead": lead})
 
 

@@ -22,7 +22,10 @@ class Margin:
 
     Where ``status`` is ``optimal``, $W$ has smallest margin exactly 1, and the multipliers
     $\lambda\ge0$ bound every other feasible $W$ from below; ``gap`` is the relative difference of
-    the two norms. Elsewhere ``W`` is NaN by declaration, ``gap`` infinite, and the multipliers
+    the two norms. Where the gap is finite but above 1e-9 (a solver's ``iteration_limit``, or
+    ``unresolved`` from `rank_limited_svm`, whose problem is not convex) ``W`` is feasible and the
+    gap says how far from optimal it may be. Elsewhere ``W`` is NaN by declaration, ``gap``
+    infinite, and the multipliers
     (summing to 1) are Farkas weights: ``residual`` is the norm of
     $\sum\lambda_kF_k/\|F_k\|$, an upper bound on the margin that a unit $W$ can reach over the
     normalized features. It is 0 (to rounding) where the problem is infeasible.
@@ -96,7 +99,9 @@ class Margin:
         ended = ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
         fine = self.gap[np.isfinite(self.gap)]
         power = np.ceil(np.log10(fine.max(initial=1e-16)))  # a power of ten: rounding stays out
-        worst = f", gap<=1e{power:.0f}" if fine.size else ""
+        worst = ""
+        if fine.size:
+            worst = f", gap<=1e{power:.0f}" if power < -3 else f", gap<={fine.max():.2g}"
         return f"Margin({self.norm_name}, trials={trials} ({ended}){worst})"
 
 

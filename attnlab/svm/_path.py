@@ -13,7 +13,7 @@ from attnlab.models import Attention, Params
 from attnlab.models._base import fit
 from attnlab.problems import TokenProblem
 from attnlab.svm._attention import attention_svm, selection
-from attnlab.svm._sphere import Sphere, better, matrix, within
+from attnlab.svm._log_loss import Sphere, better, matrix, within
 
 NEARLY_LINEAR = 0.25  # largest logit on the first sphere of the continuation
 GROWTH = 3.0  # from one sphere of it to the next
@@ -36,10 +36,11 @@ class Path:
         loss: $\mathcal L$, shape ``(r, ...)``.
         excess: log of the loss above its floor $\mathcal L_\star$, shape ``(r, ...)``.
         stationarity: see above, shape ``(r, ...)``.
-        status: strings, shape ``(r, ...)``: ``optimal`` (a local minimiser: stationarity at most
-            1e-6), ``iteration_limit``, ``inactive`` (the loss falls inwards: the ball's minimiser
-            is not on its sphere), ``left_the_cone``, or ``infeasible`` (no direction to start a
-            local path from: values are NaN).
+        status: strings, shape ``(r, ...)``: ``optimal`` (stationarity at most 1e-6: a local
+            minimiser on the sphere; with fewer factors than the rank asks for, a better one may
+            lie elsewhere, and the loss may even rise with R), ``iteration_limit``, ``inactive``
+            (the ball's minimiser is not on its sphere), ``left_the_cone`` or ``infeasible`` (local
+            paths; ``W`` is NaN where infeasible).
 
     Returns:
         A frozen record.
@@ -163,7 +164,7 @@ def _continuation(sphere: Sphere, radii: Array, rng: Rng | None) -> tuple[Array,
     if void.any():
         if rng is None:
             raise check.fail("rng", "a seed or generator, because the gradient at 0 vanishes", None)
-        G[void] = check.generator(rng).standard_normal((int(void.sum()), d, d))
+        G[void] = check.generator(rng, "path").standard_normal((int(void.sum()), d, d))
     first = NEARLY_LINEAR / sphere.size
     level = np.maximum(np.log(radii[:, None] / first) // np.log(GROWTH), 0.0).astype(np.int64)
     V, grid = sphere.balanced(-G), []

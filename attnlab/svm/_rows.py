@@ -158,6 +158,12 @@ class Dense:
         """Inner products with W."""
         return np.asarray((self.features @ W[..., None])[..., 0])
 
+    def tamed(self) -> tuple[Dense, Array]:
+        """The same with sizes near 1, by powers of two, and the factor that undoes it on W."""
+        size = np.abs(self.features).reshape(len(self.features), -1).max(axis=1)
+        power = np.exp2(-np.round(np.log2(np.where(size > 0.0, size, 1.0))))
+        return Dense(self.features * power[:, None, None], self.valid), power
+
     def dense(self, index: int) -> tuple[Array, Callable[[Array], Array]]:
         """The features in coordinates of their span."""
         coordinates, U = _coordinates(self.features[index][self.valid[index]])

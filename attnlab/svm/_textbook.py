@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from attnlab._checks import Array
 from attnlab.svm import _nnls
 from attnlab.svm._least_norm import GAP, Answer, empty
 from attnlab.svm._rows import RankOne
+
+TIGHT = 1e-10  # the solver's own tolerances; its default stops at gaps of 1e-8
 
 
 def textbook(rows: RankOne, norm: str) -> Answer:
@@ -26,7 +29,12 @@ def textbook(rows: RankOne, norm: str) -> Answer:
 
 
 def _fill(answer: Answer, rows: RankOne, index: int, norm: str) -> None:
-    import cvxpy
+    try:
+        import cvxpy
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError(
+            "method='cvxpy' needs cvxpy: pip install 'attnlab[book]'"
+        ) from None
 
     cp: Any = cvxpy
 
@@ -40,7 +48,9 @@ def _fill(answer: Answer, rows: RankOne, index: int, norm: str) -> None:
                 which.append(i * t + k)
     objective = cp.norm(W, "fro") if norm == "fro" else cp.normNuc(W)
     problem = cp.Problem(cp.Minimize(objective), constraints)
-    problem.solve(solver=cp.CLARABEL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is inaccurate is said by the gap
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=TIGHT, tol_gap_rel=TIGHT, tol_feas=TIGHT)
     if problem.status not in ("optimal", "optimal_inaccurate"):
         lam, residual = _nnls.contradiction(_unit(rows.dense(index)[0]))
         answer.multipliers[index, rows.valid[index]] = lam
