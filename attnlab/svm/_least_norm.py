@@ -15,6 +15,7 @@ GAP = 1e-9  # what counts as certified
 INFEASIBLE = 1e-14  # relative margin that no W exceeds: rounding of sums of unit rows
 # relative rounding of an inner product, in the lengths of the two sides
 ROUNDING = {np.dtype(kind).char: float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble)}
+ENDED = np.array(["iteration_limit", "optimal"])
 ALIKE = 100.0  # features whose lengths differ by less need no normalization
 UNRESOLVED = 1e-6  # relative margin below which float64 may fail to decide
 
@@ -118,8 +119,6 @@ def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
         norm[~works], gap[~works] = np.inf, np.inf
         free = ~rows.valid.any(axis=1)  # nothing asked: W = 0
         norm[free] = gap[free] = 0.0
-    status = np.full(len(gap), "iteration_limit")
-    status[gap <= GAP] = "optimal"
     return Answer(
         W * (wide if W.ndim == 2 else wide[..., None]),
         margins * wide,
@@ -127,7 +126,7 @@ def certify(rows: Rows, lam: Array, W: Array | None = None) -> Answer:
         norm,
         gap,
         np.zeros(len(gap)),
-        status,
+        ENDED.take(gap <= GAP),
     )
 
 
