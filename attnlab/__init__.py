@@ -29,6 +29,14 @@ How it bends
     `curvature.weak_convexity`, `curvature.smoothness`, `curvature.Smoothness`
         how negative curvature compares with the loss, and the svm paper's Lipschitz constants
 
+What it looks like from its start
+    `ntk.empirical`, `ntk.jacobian`, `ntk.distance`
+        tangent kernels of every model, block by block, and how far apart two of them are
+    `ntk.limiting_encoder`, `ntk.arc_cosine`
+        the infinite-width kernel of the encoder in closed form
+    `ntk.margin`, `ntk.TangentMargin`
+        the largest margin in tangent features, certified
+
 What happens
     `optim.train`, `optim.Run`, `optim.load`
         the one training loop, its result, and a result read from a file
@@ -56,7 +64,7 @@ Where it goes
         the answers; `svm.InfeasibleMargin` is the error that carries one
 """
 
-from attnlab import curvature, models, optim, problems, svm
+from attnlab import curvature, models, ntk, optim, problems, svm
 
-__all__ = ["curvature", "models", "optim", "problems", "svm"]
+__all__ = ["curvature", "models", "ntk", "optim", "problems", "svm"]
 __version__ = "0.1.0"

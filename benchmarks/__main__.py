@@ -15,7 +15,7 @@ def main() -> None:
     """Print the table and, where nothing was left out, write it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # JAX has threads of its own
-    from benchmarks import svm, timing, training
+    from benchmarks import ntk, svm, timing, training
 
     sections = {
         "Training one head": training.one_head,
@@ -24,6 +24,7 @@ def main() -> None:
         "Attention SVM, Frobenius norm": svm.frobenius,
         "Attention SVM, nuclear norm": svm.nuclear,
         "Figure 2 of svm": svm.figure_2,
+        "Tangent kernels of the encoder": ntk.kernels,
     }
     wanted = sys.argv[1:]
     text, rows = [f"Measured side by side in one run on: {timing.machine()}.", ""], []
