@@ -172,25 +172,29 @@ def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]
     n, T, d = problem.n, problem.T, problem.d
     alpha = tokens.reshape(-1, n)
     B = len(alpha)
-    first, others = _places(B, n, T)
+    first, others, everything = _places(B, n, T)
     others = others + (others >= alpha[..., None])  # (B, n, T - 1)
     X = problem.X.reshape(B * n * T, d)
     left = X.take(first + alpha, axis=0)[:, :, None]
     left = left - X.take(first[..., None] + others, axis=0)
     if problem.mask is None:
-        valid = np.ones((B, n * (T - 1)), bool)
+        valid = everything
     else:
         mask = problem.mask.reshape(B, n, T)
         valid = np.take_along_axis(mask, others, axis=-1).reshape(B, -1)
         left = np.where(valid.reshape(B, n, -1, 1), left, 0.0)
-    return RankOne(left, problem.z.reshape(B, n, d), valid), others
+    rows = RankOne(left, problem.z.reshape(B, n, d), valid)
+    if problem.mask is None:
+        rows.__dict__["full"] = True  # known without a look
+    return rows, others
 
 
 @lru_cache(maxsize=64)
-def _places(B: int, n: int, T: int) -> tuple[IntArray, IntArray]:
-    """Where each sample's tokens begin in a flat list of tokens, and 0, ..., T - 2."""
+def _places(B: int, n: int, T: int) -> tuple[IntArray, IntArray, BoolArray]:
+    """Where each sample's tokens begin in a flat list of tokens; 0, ..., T - 2; all rows."""
     first = check.seal(np.arange(0, B * n * T, T).reshape(B, n))
-    return first, check.seal(np.arange(T - 1))
+    everything = check.seal(np.ones((B, n * (T - 1)), bool))
+    return first, check.seal(np.arange(T - 1)), everything
 
 
 def present(

@@ -40,7 +40,7 @@ def solve(rows: Rows, method: str = "auto") -> Answer:
     if method == "nnls":
         lam, fine = np.zeros(valid.shape), np.zeros(len(valid), bool)
     elif whole and longest < ALIKE * shortest:
-        lam, fine = pivot(rows.gram, np.ones(valid.shape), valid)
+        lam, fine = pivot(rows.gram, valid.astype(np.float64), valid)
     else:
         usable = valid & (lengths > 0.0)
         b = 1.0 / np.where(usable, lengths, np.inf)

@@ -8,12 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from attnlab._checks import Array, BoolArray, IntArray
+
+Found = TypeVar("Found")
+
+
+class kept(Generic[Found]):  # noqa: N801 (used as a decorator, like functools.cached_property)
+    """`functools.cached_property` without the lock that it takes in Python 3.11."""
+
+    def __init__(self, compute: Callable[[Any], Found]) -> None:
+        self.compute, self.__doc__ = compute, compute.__doc__
+
+    def __get__(self, rows: Any, owner: type | None = None) -> Found:
+        found = rows.__dict__[self.compute.__name__] = self.compute(rows)
+        return found
 
 
 class Rows(Protocol):
@@ -60,29 +72,30 @@ class RankOne:
     right: Array
     valid: BoolArray
 
-    @cached_property
+    @kept
     def full(self) -> bool:
         """Whether all rows count."""
         return bool(self.valid.all())
 
-    @cached_property
+    @kept
     def lengths(self) -> Array:
         """Norms of the features."""
         return np.asarray(np.sqrt(self.gram.diagonal(axis1=1, axis2=2)))
 
-    @cached_property
+    @kept
     def span(self) -> tuple[float, float]:
         """The least and the largest length."""
         return _extent(self.lengths)
 
-    @cached_property
+    @kept
     def gram(self) -> Array:
         r"""$(DD^\top)\circ(ZZ^\top)$."""
         B, n, t, d = self.left.shape
         left = self.left.reshape(B, n * t, d)
         K: Array = left @ left.swapaxes(1, 2)
         queries = (self.right @ self.right.swapaxes(1, 2)).repeat(t, axis=2)
-        K.reshape(B, n, t, n * t)[...] *= queries[:, :, None, :]
+        by_sample = K.reshape(B, n, t, n * t)  # a view
+        by_sample *= queries[:, :, None, :]
         return K
 
     def combine(self, weights: Array) -> Array:
@@ -130,22 +143,22 @@ class Dense:
     features: Array
     valid: BoolArray
 
-    @cached_property
+    @kept
     def full(self) -> bool:
         """Whether all rows count."""
         return bool(self.valid.all())
 
-    @cached_property
+    @kept
     def lengths(self) -> Array:
         """Norms of the features."""
         return np.asarray(np.linalg.norm(self.features, axis=2))
 
-    @cached_property
+    @kept
     def span(self) -> tuple[float, float]:
         """The least and the largest length."""
         return _extent(self.lengths)
 
-    @cached_property
+    @kept
     def gram(self) -> Array:
         """Inner products."""
         return self.features @ self.features.swapaxes(1, 2)
