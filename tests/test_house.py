@@ -1,4 +1,4 @@
-"""The house of DESIGN: imports point down, and importing attnlab is light."""
+"""The house: imports point down, and importing attnlab is light."""
 
 import ast
 import os
@@ -63,7 +63,7 @@ def test_imports_point_down() -> None:
         room = room_of(path)
         if room == "__init__":
             continue
-        assert room in HEIGHT, f"{path}: a room that DESIGN does not know"
+        assert room in HEIGHT, f"{path}: a room that FLOORS does not know"
         for module, _ in imports(path):
             parts = module.split(".")
             if parts[0] != "attnlab":

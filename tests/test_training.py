@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import re
@@ -998,3 +999,51 @@ def test_a_batch_of_runs_is_a_loop_of_runs() -> None:
             )
             close({k: p[i] for k, p in run.params.items()}, alone.params, 1e-11)
             np.testing.assert_allclose(run.history["loss"][:, i], alone.history["loss"], rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["step", "loss", "norm_W"])
+def test_a_recorder_cannot_take_a_name_of_attnlab(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^record: expected a name that is not attnlab's own"):
+        optim.train(HEADS, MIXTURE, RULES["gd"], 2, rng=0, record={name: lambda *_: 1.0})
+
+
+def test_what_cannot_be_kept_as_numbers_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match=r"^record\['x'\]: expected numbers"):
+        optim.train(HEADS, MIXTURE, RULES["gd"], 2, rng=0, record={"x": lambda *_: None})
+    with pytest.raises(ValueError, match=r"^record: expected a classification loss"):
+        optim.train(ENCODER, REGRESSION, RULES["gd"], 2, rng=0, record="accuracy")
+    for odd in (None, len):
+        with pytest.raises(ValueError, match=r"^record: expected names"):
+            optim.train(HEADS, MIXTURE, RULES["gd"], 2, rng=0, record=odd)
+
+
+def test_classes_are_not_taken_for_models_or_rules() -> None:
+    with pytest.raises(ValueError, match=r"^rule: expected a step rule"):
+        optim.train(HEADS, MIXTURE, optim.GD, 2, rng=0)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^model: expected a model"):
+        optim.train(models.MultiHead, MIXTURE, RULES["gd"], 2, rng=0)  # type: ignore[arg-type]
+
+
+def test_tol_stops_a_batch_whose_other_trials_are_lost() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2, 6, 3, 5))
+    X /= np.linalg.norm(X, axis=-1, keepdims=True)
+    X[1] *= 1e4
+    p = problems.SequenceProblem(X, np.zeros((2, 6)))
+    run = optim.train(models.Encoder(width=20), p, optim.GD(0.5), 4000, rng=0, tol=1e-2)
+    assert run.status.tolist() == ["converged", "diverged"]
+    assert run.steps < 4000
+
+
+def test_the_encoder_can_be_replaced() -> None:
+    wide = dataclasses.replace(models.Encoder(width=20, init="he"), width=40)
+    assert repr(wide) == repr(models.Encoder(width=40, init="he"))
+
+
+def test_one_seed_for_data_and_start_does_not_copy_the_data() -> None:
+    p = problems.gaussian_regression(n=20, T=5, d=30, unit_tokens=True, rng=0)
+    W = models.Encoder(width=100).init(p, rng=0)["W_Q"]
+    tokens = p.X.reshape(100, 30)
+    cosines = (W * tokens).sum(axis=1) / np.linalg.norm(W, axis=1)
+    assert np.abs(cosines).max() < 0.8
+    assert abs(cosines.mean()) < 0.1

@@ -119,7 +119,7 @@ class Attention:
             if not self._loss.bounded:
                 raise check.fail("floor", "a loss that is bounded below", self.loss)
             return np.zeros(problem.trials)
-        return np.asarray(self._loss.value(_best(problem)).mean(axis=-1))
+        return np.asarray(self._loss.value(problem.best).mean(axis=-1))
 
     def value_and_grad(self, params: Params, problem: TokenProblem) -> tuple[Array, Params]:
         r"""Mean loss, shape of the trials, and its gradient by the textbook formula.
@@ -179,7 +179,7 @@ class Attention:
             if loss.bounded:
                 excess = _softmax.log_or_minus_infinity(value)
         elif self.head.linear:
-            best = np.moveaxis(_best(problem), -1, 0)
+            best = np.moveaxis(problem.best, -1, 0)
             excess = _softmax.log_excess(found, best, loss)
         return Evaluation(value, grads, log_scale, excess, attention=s)
 
@@ -243,10 +243,6 @@ class Attention:
             "K": P @ (problem.z @ Q),
             "Q": problem.z.swapaxes(-1, -2) @ (P.swapaxes(-1, -2) @ K),
         }
-
-
-def _best(problem: TokenProblem) -> Array:
-    return np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)[..., 0]
 
 
 def _tokens_first(array: Array) -> Array:

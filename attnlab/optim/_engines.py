@@ -128,8 +128,7 @@ class Logits:
         self.z = z
         self.no_loss = np.full(B, np.nan)
         self.scores = _tokens_first(np.take_along_axis(scores, order, axis=-1))
-        best = np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)
-        self.best = np.ascontiguousarray(best.reshape(B, n).T)
+        self.best = np.ascontiguousarray(problem.best.reshape(B, n).T)
         self.start: Array = np.empty(0)
         self.logits: Array = np.empty(0)
         self.W: Array = np.empty(0)

@@ -160,6 +160,12 @@ class TokenProblem(_Record):
         scores = self.scores if self.mask is None else np.where(self.mask, self.scores, -np.inf)
         return check.seal(scores.argmax(axis=-1))
 
+    @cached_property
+    def best(self) -> Array:
+        r"""$\gamma_{i\,\mathrm{opt}_i}$, the score of the optimal token, shape ``(..., n)``."""
+        picked = np.take_along_axis(self.scores, self.optimal[..., None], axis=-1)
+        return check.seal(np.ascontiguousarray(picked[..., 0]))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SequenceProblem(_Record):

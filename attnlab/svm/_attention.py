@@ -121,7 +121,8 @@ def solve_tamed(rows: Dense) -> Answer:
     tamed, factor = rows.tamed()
     answer = solve(tamed)
     good = answer.status == "optimal"
-    multipliers = np.where(good[:, None], factor[:, None] ** 2, 1.0) * answer.multipliers
+    with np.errstate(over="ignore"):  # multipliers go with the square of 1 / size
+        multipliers = np.where(good[:, None], factor[:, None] ** 2, 1.0) * answer.multipliers
     return answer._replace(
         W=answer.W * factor[:, None], norm=answer.norm * factor, multipliers=multipliers
     )

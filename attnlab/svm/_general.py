@@ -125,7 +125,8 @@ def svm_equivalent(W: Any, finite: Any, general: Margin) -> Array:
     r"""$W^{fin}+\gamma\bar W$ with the $\gamma$ that correlates best with ``W``.
 
     The least-norm $W^{fin}$ is orthogonal to $\bar W$, and it is the projection of ``W`` where
-    the shares are those of ``W`` itself: then $\gamma=\langle W,\bar W\rangle$.
+    the shares are those of ``W`` itself: then $\gamma=\langle W,\bar W\rangle$, which is also
+    taken where no $\gamma$ is best ($\langle W,W^{fin}\rangle\le0$).
 
     Args:
         W: what training found, shape ``(..., d, d)``.

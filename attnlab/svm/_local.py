@@ -323,6 +323,7 @@ def _others(problem: TokenProblem) -> BoolArray:
 
 def _lead(problem: TokenProblem) -> Array:
     """Least lead of the best score over the others, over samples."""
-    best = np.take_along_axis(problem.scores, problem.optimal[..., None], axis=-1)
     others = _others(problem)
-    return np.asarray(np.where(others, best - problem.scores, np.inf).min(axis=(-1, -2)))
+    return np.asarray(
+        np.where(others, problem.best[..., None] - problem.scores, np.inf).min(axis=(-1, -2))
+    )

@@ -64,13 +64,11 @@ class Rows(Protocol):
         """Some of the systems, in another precision if need be."""
 
 
-@dataclass(frozen=True)
-class RankOne:
-    r"""Features $d_{it}z_i^\top$ of attention: ``left (B, n, t, d)``, ``right (B, n, e)``."""
+class _Shared:
+    """What both kinds of rows know of themselves."""
 
-    left: Array
-    right: Array
     valid: BoolArray
+    lengths: Any
 
     @kept
     def full(self) -> bool:
@@ -78,14 +76,26 @@ class RankOne:
         return bool(self.valid.all())
 
     @kept
+    def span(self) -> tuple[float, float]:
+        """The least and the largest length."""
+        flat = self.lengths.reshape(-1)
+        if not flat.size:
+            return 1.0, 1.0
+        return float(np.minimum.reduce(flat)), float(np.maximum.reduce(flat))
+
+
+@dataclass(frozen=True)
+class RankOne(_Shared):
+    r"""Features $d_{it}z_i^\top$ of attention: ``left (B, n, t, d)``, ``right (B, n, e)``."""
+
+    left: Array
+    right: Array
+    valid: BoolArray
+
+    @kept
     def lengths(self) -> Array:
         """Norms of the features."""
         return np.asarray(np.sqrt(self.gram.diagonal(axis1=1, axis2=2)))
-
-    @kept
-    def span(self) -> tuple[float, float]:
-        """The least and the largest length."""
-        return _extent(self.lengths)
 
     @kept
     def gram(self) -> Array:
@@ -137,26 +147,16 @@ class RankOne:
 
 
 @dataclass(frozen=True)
-class Dense:
+class Dense(_Shared):
     """Features as they are, ``(B, m, D)``."""
 
     features: Array
     valid: BoolArray
 
     @kept
-    def full(self) -> bool:
-        """Whether all rows count."""
-        return bool(self.valid.all())
-
-    @kept
     def lengths(self) -> Array:
         """Norms of the features."""
         return np.asarray(np.linalg.norm(self.features, axis=2))
-
-    @kept
-    def span(self) -> tuple[float, float]:
-        """The least and the largest length."""
-        return _extent(self.lengths)
 
     @kept
     def gram(self) -> Array:
@@ -185,13 +185,6 @@ class Dense:
     def take(self, index: IntArray, dtype: Any = np.float64) -> Dense:
         """Some of the systems."""
         return Dense(self.features[index].astype(dtype), self.valid[index])
-
-
-def _extent(lengths: Array) -> tuple[float, float]:
-    flat = lengths.reshape(-1)
-    if not flat.size:
-        return 1.0, 1.0
-    return float(np.minimum.reduce(flat)), float(np.maximum.reduce(flat))
 
 
 def _coordinates(vectors: Array) -> tuple[Array, Array]:
