@@ -15,10 +15,10 @@ RULES = {
     "gradient descent": (optim.GD(0.25), "#333333", ":"),
 }
 LABELS = {
-    "Polyak step (cap 10)": (30, 0.56, "right"),
-    "normalized, heavy ball": (125, 0.9, "right"),
-    "normalized": (430, 0.6, "right"),
-    "gradient descent": (1850, 0.205, "right"),
+    "Polyak step (cap 10)": (1.15, 0.58, "left"),
+    "normalized, heavy ball": (120, 0.92, "right"),
+    "normalized": (410, 0.53, "right"),
+    "gradient descent": (1900, 0.06, "right"),
 }
 
 
@@ -29,10 +29,10 @@ def main() -> None:
     mpl.rcParams |= {
         "svg.hashsalt": "attnlab",
         "svg.fonttype": "none",
-        "font.size": 13,
+        "font.size": 16,
         "font.family": "sans-serif",
     }
-    figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    figure, axes = plt.subplots(figsize=(6, 4.6), layout="constrained")
     for name, (rule, colour, style) in RULES.items():
         run = optim.train(model, problem, rule, STEPS, record="attention", every="log")
         seen = run.history["attention"]
@@ -41,7 +41,7 @@ def main() -> None:
         )
         axes.plot(run.history["step"], seen.mean(1), style, color=colour, linewidth=2.4)
         x, y, side = LABELS[name]
-        axes.text(x, y, name, color=colour, ha=side)
+        axes.text(x, y, name, color=colour, ha=side, fontsize=14)
     axes.set(
         xscale="log",
         xlim=(1, STEPS),
@@ -50,7 +50,7 @@ def main() -> None:
         ylabel="attention on the optimal token",
     )
     axes.axhline(1 / 6, color="#999999", linewidth=0.8)
-    axes.text(1.1, 1 / 6 - 0.055, "uniform attention", color="#666666", fontsize=11)
+    axes.text(1.1, 1 / 6 - 0.075, "uniform attention", color="#666666", fontsize=14)
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None})
 
