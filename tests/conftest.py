@@ -47,3 +47,29 @@ def frobenius_svm(
 def max_margin() -> MaxMargin:
     """``max_margin(X, z, tokens, mask=None)``: the Frobenius max-margin W of one instance."""
     return frobenius_svm
+
+
+Mutant = Callable[[Callable[..., object]], Callable[..., object]]
+
+
+@pytest.fixture
+def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
+    """``verdict(claim, target, mutant)``: does the evidence still agree once ``target`` is broken?
+
+    ``target`` is a dotted path such as ``"attnlab.theory.svm.water_filling"``; ``mutant`` takes
+    the true function and returns the broken one. A mutant that raises proves nothing, so errors
+    are not caught.
+    """
+    from attnlab import claims
+
+    def run(name: str, target: str, mutant: Mutant, seed: int = 0) -> bool:
+        module, _, attribute = target.rpartition(".")
+        import importlib
+
+        true = getattr(importlib.import_module(module), attribute)
+        assert claims.get(name).check(rng=seed).agrees, "must agree before anything is broken"
+        with monkeypatch.context() as patch:
+            patch.setattr(target, mutant(true))
+            return claims.get(name).check(rng=seed).agrees
+
+    return run

@@ -1,0 +1,177 @@
+"""The ledger: every claim's evidence agrees with its status, and the ledger is complete."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from attnlab import claims
+from attnlab.claims import Claim, Measurement
+from attnlab.claims._measure import at_least, at_most, equal, slope
+from attnlab.claims._pages import PAGES
+from attnlab.claims._registry import PAPERS
+
+LEDGER = claims.all()
+# How many numbered statements and errata the four papers have.
+STATEMENTS = {"multihead": 41, "encoder": 30, "bias": 32, "svm": 40}
+ERRATA = {"multihead": 34, "encoder": 34, "bias": 18, "svm": 32}
+
+
+@pytest.mark.parametrize("name", [claim.id for claim in LEDGER])
+def test_evidence_agrees_with_status(name: str) -> None:
+    evidence = claims.get(name).check(rng=0)
+    found = "\n".join(str(entry) for entry in evidence.measurements)
+    assert evidence.agrees, f"{evidence}\n{found}"
+    assert math.isfinite(evidence.measured) or math.isinf(evidence.bound)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_ledger_is_complete(paper: str) -> None:
+    entries = claims.all(paper=paper)
+    errata = [entry for entry in entries if entry.kind == "erratum"]
+    assert len(errata) == ERRATA[paper]
+    assert len(entries) - len(errata) >= STATEMENTS[paper]
+
+
+@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
+def test_entries_are_well_formed(claim: Claim) -> None:
+    assert re.fullmatch(r"(multihead|encoder|bias|svm)\.[a-z]+(-[a-z0-9]+)*", claim.id)
+    assert claim.number
+    assert claim.page in PAGES
+    assert len(claim.words) <= 110, "the table shows one line"
+    assert claim.words.isascii(), "the table must print on any terminal"
+    assert not claim.words.endswith(".")
+    for text in (claim.statement, claim.correction):
+        assert text.count("$") % 2 == 0, "every formula is closed"
+        assert text.count("{") == text.count("}")
+    assert "$" in claim.statement or claim.kind in ("erratum", "remark"), "LaTeX"
+    known = {entry.id for entry in LEDGER}
+    assert set(claim.errata) <= known, "links lead somewhere"
+    if claim.status == "fails as stated" and claim.kind != "erratum":
+        assert claim.correction or claim.reason
+
+
+def test_every_erratum_is_linked_to_a_statement_or_says_where() -> None:
+    for entry in claims.all(kind="erratum"):
+        assert entry.correction, f"{entry.id}: what should be read instead"
+
+
+def _claim(status: str, *measurements: Measurement) -> Claim:
+    return Claim(
+        id="svm.lemma-0",
+        number="Lemma 0",
+        words="made for this test",
+        statement="$0=0$",
+        status=status,
+        measure=lambda *_: measurements,
+        reason="for this test",
+        correction="$1=1$",
+    )
+
+
+GOOD = at_most("good", 1.0, 2.0)
+BAD = at_most("bad", 2.0, 1.0)
+MENDED = at_most("mended", 1.0, 2.0, role="correction")
+UNMENDED = at_most("not mended", 2.0, 1.0, role="correction")
+DROPPED = at_most("dropped", 2.0, 1.0, role="outside")
+HARMLESS = at_most("harmless", 1.0, 2.0, role="outside")
+SLIP = at_most("slip", 2.0, 1.0, role="step")
+
+
+@pytest.mark.parametrize(
+    ("status", "found", "agrees"),
+    [
+        ("holds", (GOOD,), True),
+        ("holds", (GOOD, BAD), False),
+        ("holds", (GOOD, DROPPED, SLIP), True),
+        ("holds", (GOOD, HARMLESS), False),
+        ("holds", (GOOD, UNMENDED), False),
+        ("holds with correction", (BAD, MENDED), True),
+        ("holds with correction", (GOOD, BAD, MENDED), True),
+        ("holds with correction", (GOOD, MENDED), False),  # nothing refutes it
+        ("holds with correction", (BAD,), False),  # the correction was not tested
+        ("holds with correction", (BAD, UNMENDED), False),
+        ("fails as stated", (BAD,), True),
+        ("fails as stated", (GOOD,), False),
+        ("fails as stated", (BAD, UNMENDED), False),
+        ("not testable", (GOOD,), True),
+        ("not testable", (BAD,), False),
+    ],
+)
+def test_a_status_is_asserted(status: str, found: tuple[Measurement, ...], agrees: bool) -> None:
+    assert _claim(status, *found).check(rng=0).agrees is agrees
+
+
+def test_a_check_must_measure_its_statement() -> None:
+    with pytest.raises(ValueError, match="a measurement of the statement itself"):
+        _claim("holds", MENDED).check(rng=0)
+
+
+def test_the_worst_instance_is_reported() -> None:
+    found = at_most("x", [1.0, 5.0, 2.0], [2.0, 4.0, 2.0])
+    assert (found.measured, found.bound, found.instances) == (5.0, 4.0, 3)
+    assert not found.holds
+    found = at_least("x", [1.0, 3.0], 0.5)
+    assert (found.measured, found.holds) == (1.0, True)
+
+
+def test_rounding_is_forgiven_and_no_more() -> None:
+    assert at_most("x", 1.0 + 1e-12, 1.0).holds
+    assert not at_most("x", 1.0 + 1e-6, 1.0).holds
+    assert not at_most("x", 1.0 - 1e-12, 1.0, strictly=True).holds
+    assert at_most("x", 1.0 - 1e-6, 1.0, strictly=True).holds
+    assert equal("x", 1.0, 1.0 + 1e-12).holds
+    assert not equal("x", 1.0, 1.001).holds
+    assert equal("x", 1.0, 1.001, within=0.01).holds
+    assert equal("x", 1e-16, 0.0, size=1.0).holds
+    assert not equal("x", 1e-3, 0.0, size=1.0).holds
+    assert at_most("x", math.inf, math.inf).holds
+    assert not at_most("x", math.inf, 1.0).holds
+
+
+@pytest.mark.parametrize("measured", [np.nan, [1.0, np.nan], []])
+def test_no_silent_nan(measured: object) -> None:
+    with pytest.raises(ValueError, match=r"measured: expected"):
+        at_most("x", measured, 1.0)  # type: ignore[arg-type]
+
+
+def test_slopes_need_two_decades() -> None:
+    assert slope([1, 10, 100], [1, 0.1, 0.01]) == pytest.approx(-1.0)
+    with pytest.raises(ValueError, match="two decades"):
+        slope([1, 2, 4], [1, 2, 4])
+    with pytest.raises(ValueError, match="positive finite"):
+        slope([1, 10, 100], [1, 0, 1])
+
+
+def test_unknown_claims_are_met_with_the_nearest_names() -> None:
+    with pytest.raises(ValueError, match=r"id: expected .*'svm\.theorem-1'.*got 'svm\.teorem-1'"):
+        claims.get("svm.teorem-1")
+    with pytest.raises(ValueError, match=r"name: expected .*'svm'"):
+        claims.select("swm")
+    with pytest.raises(ValueError, match=r"paper: expected one of"):
+        claims.all(paper="smv")
+
+
+def test_a_seed_decides_everything() -> None:
+    one, two, other = (claims.get("svm.lemma-1").check(rng=seed) for seed in (3, 3, 4))
+    assert one.measurements == two.measurements
+    assert one.measurements != other.measurements
+
+
+def test_processes_change_nothing() -> None:
+    names = ["svm.theorem-1", "svm.lemma-1"]
+    alone = [(o.id, o.agrees, o.evidence) for o in claims.run(names, 5, instances=7)]
+    both = [(o.id, o.agrees, o.evidence) for o in claims.run(names, 5, instances=7, workers=2)]
+    assert alone == both
+    assert [name for name, _, _ in both] == names
+
+
+def test_a_check_that_breaks_is_an_outcome(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("broken on purpose")
+
+    monkeypatch.setattr("attnlab.svm.attention_svm", broken)
+    (outcome,) = claims.run(["svm.theorem-1"], 0)
+    assert not outcome.agrees
+    assert outcome.evidence == "DISAGREES: RuntimeError: broken on purpose"

@@ -1,0 +1,134 @@
+"""Errata 11 to 34 of the multihead paper: a broken library or theory must be noticed by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from attnlab import claims
+
+Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
+THEORY = "attnlab.theory.multihead."
+NAMES = [f"multihead.erratum-{number}" for number in range(11, 35)]
+
+
+def times(factor: float) -> Mutant:
+    """The same, by a factor."""
+    return lambda true: lambda *a, **k: factor * true(*a, **k)
+
+
+def turned(keyword: str) -> Mutant:
+    """One flag read the wrong way round."""
+    return lambda true: lambda *a, **k: true(*a, **{**k, keyword: not k.get(keyword, False)})
+
+
+def transposed(true: Callable[..., Any]) -> Callable[..., Any]:
+    """Query and key exchanged."""
+    return lambda *a, **k: true(*a, **k).T
+
+
+def jacobian_transposed(true: Callable[..., Any]) -> Callable[..., Any]:
+    """Query and key exchanged in the gradient of the weights."""
+
+    def broken(*a: Any, **k: Any) -> dict[str, Any]:
+        found = true(*a, **k)
+        return {"U": found["U"], "W": found["W"].swapaxes(-1, -2)}
+
+    return broken
+
+
+def jacobian_negated(true: Callable[..., Any]) -> Callable[..., Any]:
+    """The wrong sign."""
+    return lambda *a, **k: {name: -part for name, part in true(*a, **k).items()}
+
+
+def doubled(*names: str) -> Mutant:
+    """Some of the parameters twice as large."""
+
+    def mutant(true: Callable[..., Any]) -> Callable[..., Any]:
+        def broken(*a: Any, **k: Any) -> dict[str, Any]:
+            return {name: (1 + (name in names)) * part for name, part in true(*a, **k).items()}
+
+        return broken
+
+    return mutant
+
+
+MUTANTS = [
+    ("11", THEORY + "beta3", times(1e-5), "loose, so far too small"),
+    ("12", THEORY + "rho", times(1e-14), "no limit on the step"),
+    ("12", THEORY + "beta2", lambda true: lambda norm, **k: true(9.0 / (1.0 + norm), **k), "falls"),
+    ("13", THEORY + "rho_order", turned("printed"), "the orders exchanged"),
+    ("13", THEORY + "rho", lambda true: lambda *a, **k: true(*a, **k) ** 0.5, "a missing square"),
+    ("14", THEORY + "g0", turned("printed"), "the square root of 2 on the wrong side"),
+    ("14", THEORY + "theta_star", doubled("W"), "a target of the wrong length"),
+    ("15", THEORY + "first_phase", doubled("U"), "zeta/2 after all"),
+    ("16", "attnlab.ntk.jacobian", jacobian_transposed, "query and key exchanged"),
+    ("16", THEORY + "gamma_star", times(2.0), "a factor 2"),
+    ("17", "attnlab.ntk.jacobian", jacobian_negated, "the sign of the loss's slope"),
+    (
+        "18",
+        THEORY + "gamma_star",
+        lambda true: lambda T, z, S, M, Z, P, **k: true(T, z, S, M, Z, P / T**2.5, **k),
+        "no growth with T",
+    ),
+    ("19", THEORY + "hoeffding", turned("two_sided"), "one side for two"),
+    ("19", THEORY + "B_Phi", turned("printed"), "one side for two"),
+    ("21", THEORY + "W_star", transposed, "query and key exchanged"),
+    ("21", THEORY + "crossing", times(2.0), "a factor 2"),
+    ("22", THEORY + "head_margin_bound", times(1e-2), "loose, so far too small"),
+    ("23", THEORY + "theta_opt", doubled("U"), "not normalised"),
+    ("24", THEORY + "W_star", times(2.0), "a factor 2"),
+    ("25", THEORY + "Gamma_eps", times(0.2), "not saturated"),
+    ("26", THEORY + "Gamma_eps", turned("noise_free"), "the sufficient scale for the needed one"),
+    ("26", THEORY + "theta_opt", doubled("W"), "a factor 2"),
+    ("27", THEORY + "head_exponents", turned("printed"), "the exponents exchanged"),
+    ("28", "attnlab.ntk.jacobian", jacobian_transposed, "query and key exchanged"),
+    ("30", THEORY + "W_star", transposed, "query and key exchanged"),
+    ("31", THEORY + "rho", lambda true: lambda *a, **k: true(*a, **k) ** 2, "a square too many"),
+    ("32", THEORY + "gamma_attn", times(2.0), "a target half as long"),
+    ("33", THEORY + "saturation", times(0.25), "not saturated"),
+    ("34", THEORY + "iterate_radius", times(0.2), "too narrow"),
+    ("34", THEORY + "regret_bound", times(0.5), "a factor 2"),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "target", "mutant", "word"),
+    MUTANTS,
+    ids=[f"{number}-{target.rpartition('.')[2]}-{word}" for number, target, _, word in MUTANTS],
+)
+def test_errata_notice_what_is_broken(
+    verdict: Callable[..., bool], number: str, target: str, mutant: Mutant, word: str
+) -> None:
+    assert verdict(f"multihead.erratum-{number}", target, mutant) is False, word
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("seed", "instances"), [(1, 3), (2, 10), (3, 30)])
+def test_errata_agree_for_other_seeds_and_sizes(name: str, seed: int, instances: int) -> None:
+    if name == "multihead.erratum-29":  # Lanczos on 100 heads for each trial
+        instances = min(instances, 6)
+    evidence = claims.get(name).check(rng=seed, instances=instances)
+    assert evidence.agrees, evidence
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_printed_form_is_refuted(name: str) -> None:
+    """One refuted measurement is enough for the status; here all of them must fail."""
+    claim = claims.get(name)
+    found = claim.check(rng=4).of("statement")
+    kept = [str(entry) for entry in found if entry.holds]
+    assert kept == ([str(entry) for entry in found] if claim.status == "holds" else [])
+
+
+def test_errata_of_the_early_version_say_so() -> None:
+    early = {name for name in NAMES if "early version" in claims.get(name).number}
+    assert early == {"multihead.erratum-29", "multihead.erratum-32"}
+
+
+def test_every_erratum_names_its_statements() -> None:
+    for name in NAMES:
+        assert claims.get(name).errata, name

@@ -1,0 +1,231 @@
+"""The checks of the svm paper notice a broken formula, and its constants refuse bad input."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnlab import problems, theory
+
+Function = Callable[..., Any]
+
+
+def times(factor: float, entry: int | None = None) -> Callable[[Function], Function]:
+    """The answer, or one entry of it, multiplied."""
+
+    def mutant(true: Function) -> Function:
+        def broken(*args: Any, **kwargs: Any) -> Any:
+            found = true(*args, **kwargs)
+            if entry is None:
+                return factor * found
+            return tuple(factor * f if k == entry else f for k, f in enumerate(found))
+
+        return broken
+
+    return mutant
+
+
+def changed(**entries: Callable[[Any], Any]) -> Callable[[Function], Function]:
+    """A record with entries computed from the true record."""
+
+    def mutant(true: Function) -> Function:
+        def broken(*args: Any, **kwargs: Any) -> Any:
+            found = true(*args, **kwargs)
+            made = {name: entry(found) for name, entry in entries.items()}
+            return found._replace(**made) if hasattr(found, "_replace") else replace(found, **made)
+
+        return broken
+
+    return mutant
+
+
+def swapped(true: Function) -> Function:
+    """The two answers in each other's place."""
+    return lambda *args, **kwargs: true(*args, **kwargs)[::-1]
+
+
+def transposed(true: Function) -> Function:
+    """Matrices transposed: key and query side mistaken for each other."""
+    return lambda *args, **kwargs: np.swapaxes(true(*args, **kwargs), -1, -2)
+
+
+def one_less(true: Function) -> Function:
+    return lambda *args, **kwargs: true(*args, **kwargs) - 1
+
+
+def other_norm(true: Function) -> Function:
+    def broken(problem: Any, tokens: Any = None, norm: str = "fro", method: str = "auto") -> Any:
+        return true(problem, tokens, "fro" if norm == "nuc" else "nuc", method)
+
+    return broken
+
+
+def without_the_flag(true: Function) -> Function:
+    """The corrected form replaced by the printed one."""
+    return lambda *args, **kwargs: true(*args, **{**kwargs, "printed": True})
+
+
+def without_its_own_square(true: Function) -> Function:
+    """The threshold without the term |F_1|^2."""
+    return lambda gram: float(-gram[0, 1] / (gram[1, 1] + gram[0, 1]))
+
+
+W_TRANSPOSED = changed(W=lambda margin: np.swapaxes(margin.W, -1, -2))
+THEORY = "attnlab.theory.svm."
+MUTANTS = [
+    ("definition-1", "attnlab.svm.attention_svm", W_TRANSPOSED, "transposed W"),
+    ("theorem-1", THEORY + "enough_dimension", one_less, "d one too small"),
+    ("lemma-1", "attnlab.svm.attention_svm", W_TRANSPOSED, "transposed W"),
+    (
+        "assumption-a",
+        THEORY + "loss_constants",
+        changed(lipschitz=lambda c: c.lipschitz / 2),
+        "M_0",
+    ),
+    (
+        "assumption-a",
+        THEORY + "loss_constants",
+        changed(steepest=lambda c: 0.9 * c.steepest),
+        "M_1",
+    ),
+    ("lemma-2", THEORY + "excess_above", times(0.1), "the factor T B"),
+    ("theorem-2", "attnlab.svm.attention_svm", other_norm, "the norms swapped"),
+    ("lemma-4", "attnlab.curvature.smoothness", changed(K=lambda c: c.K_printed), "a square"),
+    (
+        "assumption-b",
+        "attnlab.svm.assumption_b1",
+        changed(holds=lambda found: np.ones_like(found.holds)),
+        "B.1 taken to hold everywhere",
+    ),
+    ("assumption-b", THEORY + "features", transposed, "a swapped index"),
+    ("theorem-4", THEORY + "opposing_threshold", without_its_own_square, "a dropped term"),
+    ("theorem-6", THEORY + "lemma_12_radius", times(0.01), "the radius"),
+    ("definition-2", THEORY + "token_margins", times(2.0), "a factor 2"),
+    (
+        "theorem-7",
+        THEORY + "local_constants",
+        changed(mu=lambda c: np.minimum(0.9, 1e3 * c.mu)),
+        "the opening",
+    ),
+    ("theorem-8", THEORY + "enough_dimension", one_less, "d one too small"),
+    ("definition-3", THEORY + "cone_margins", times(-1.0), "low and high swapped"),
+    (
+        "lemma-5",
+        "attnlab.svm.locally_optimal",
+        changed(corrected=lambda found: found.as_printed),
+        "the correction forgotten",
+    ),
+    ("theorem-9", THEORY + "cone_distance", times(0.0), "the counterexample gone"),
+    ("equation-6", THEORY + "equivalent_correlation", lambda f: lambda *a: f(*a) ** 2, "a root"),
+    ("equation-7", "attnlab.svm.finite_component", transposed, "transposed W"),
+    ("equation-7", "attnlab.svm.finite_component", times(2.0), "a factor 2"),
+    (
+        "lemma-6",
+        THEORY + "water_filling",
+        lambda f: lambda g, c: f(g, 2 * np.asarray(c)),
+        "2 lambda",
+    ),
+    ("lemma-6", THEORY + "thresholds", times(1.02, entry=0), "lower threshold"),
+    ("lemma-6", THEORY + "thresholds", times(0.98, entry=1), "upper threshold"),
+    ("lemma-6", THEORY + "sufficient_range", times(1.5, entry=1), "the paper's range"),
+    ("lemma-7", THEORY + "lemma_7_bound", times(0.99), "the constant 2 is sharp"),
+    ("lemma-7", THEORY + "lemma_7_residual", times(-1.0), "a sign"),
+    ("lemma-7", THEORY + "lemma_7_sum", times(2.0), "a factor 2"),
+    ("lemma-8", THEORY + "descent_step", without_the_flag, "2 / L for 1 / L"),
+    ("lemma-9", THEORY + "lemma_9_bound", times(1.01), "tight where scores are equal"),
+    ("lemma-9", THEORY + "equal_score_form", times(0.5), "a factor 2"),
+    ("lemma-10", "attnlab.svm.attention_svm", W_TRANSPOSED, "transposed W"),
+    ("lemma-12", THEORY + "lemma_12_bounds", times(4.0, entry=0), "lower bound"),
+    ("lemma-13", THEORY + "lemma_13_bounds", times(0.25, entry=1), "upper bound"),
+    ("lemma-13", THEORY + "lemma_13_bounds", swapped, "the printed order"),
+    ("definition-5", THEORY + "cone_margins", times(-1.0), "a sign"),
+    ("assumption-e", THEORY + "score_constants", times(1.01, entry=1), "c is sharp"),
+    ("assumption-e", THEORY + "score_constants", times(0.9, entry=0), "B is nearly sharp"),
+    ("theorem-10", THEORY + "crossing_radius", without_the_flag, "4 for 8"),
+    ("theorem-10", THEORY + "excess_above", times(0.1), "the factor T B"),
+    ("corollary-2", "attnlab.svm.attention_svm", other_norm, "the norms swapped"),
+    ("claim-e2", THEORY + "features", transposed, "a swapped index"),
+]
+
+
+@pytest.mark.parametrize(
+    ("claim", "target", "mutant"),
+    [entry[:3] for entry in MUTANTS],
+    ids=[f"{claim}: {word}" for claim, _, _, word in MUTANTS],
+)
+def test_a_broken_formula_is_noticed(
+    verdict: Callable[..., bool], claim: str, target: str, mutant: Callable[[Function], Function]
+) -> None:
+    assert verdict(f"svm.{claim}", target, mutant) is False
+
+
+WIDE = problems.sphere(n=2, T=3, d=4, rng=0)
+EYE = np.eye(4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: theory.svm.token_margins(WIDE, EYE, [0, 3]),
+            "tokens: expected tokens from 0 to 2",
+        ),
+        (lambda: theory.svm.token_margins(WIDE, EYE, [0.0, 1.0]), "tokens: expected whole numbers"),
+        (lambda: theory.svm.token_margins(WIDE, np.eye(3)), "W: expected shape"),
+        (lambda: theory.svm.token_margins(WIDE, np.full((4, 4), np.nan)), "W: expected finite"),
+        (lambda: theory.svm.features("data"), "problem: expected a TokenProblem"),
+        (lambda: theory.svm.enough_dimension(0, 3), "n: expected a whole number"),
+        (lambda: theory.svm.loss_constants("hinge"), "loss: expected one of"),
+        (lambda: theory.svm.loss_constants("exponential"), "low: expected a finite number"),
+        (lambda: theory.svm.loss_constants("logistic", 1.0, 0.0), "low: expected at most"),
+        (lambda: theory.svm.descent_step(0.0), "smoothness: expected numbers above 0"),
+        (lambda: theory.svm.lemma_7_bound([1.0], [0.5, 0.5], [1.0, 0.0]), "scores: expected rows"),
+        (
+            lambda: theory.svm.lemma_7_bound([1, 0], [0.5, 0.4], [1, 0]),
+            "attention: expected nonneg",
+        ),
+        (lambda: theory.svm.equal_score_form([1, 0], [1, 0], [1, 0]), "attention: expected weight"),
+        (lambda: theory.svm.lemma_10_radius(WIDE, EYE, 1.0), "problem: expected one sample"),
+        (lambda: theory.svm.lemma_11_radius(WIDE, EYE, 1.0, 2.0), "pi: expected a finite number"),
+        (lambda: theory.svm.lemma_12_radius(WIDE, EYE, 0.0), "mu: expected numbers above 0"),
+        (lambda: theory.svm.local_constants(WIDE, EYE), "W_mm: expected matrices whose least"),
+        (lambda: theory.svm.cone_step(0.1, 0.2, 1.0, 1.0), "epsilon: expected numbers from 0"),
+        (lambda: theory.svm.cone_step(1.5, 0.2, 1.0, 1.0), "mu: expected numbers between"),
+        (lambda: theory.svm.cone_radius(0.0, 3, 1.0, 1.0), "epsilon: expected numbers above 0"),
+        (lambda: theory.svm.opposing_threshold(np.eye(3)), "gram: expected shape"),
+        (lambda: theory.svm.sufficient_range([1.0, 0.5, 0.2], 3), "tokens: expected at most"),
+        (lambda: theory.svm.water_filling([1.0, 0.5], -1.0), "curvature: expected numbers above 0"),
+    ],
+)
+def test_constants_say_what_they_expected(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_scores_that_tie_have_no_gap_to_divide_by() -> None:
+    tied = problems.TokenProblem(np.ones((1, 2, 3)), np.ones((1, 3)), [1.0], np.ones(3))
+    with pytest.raises(ValueError, match="one optimal token in every sample"):
+        theory.svm.lemma_12_radius(tied, np.eye(3), 1.0)
+
+
+def test_limits_of_the_constants() -> None:
+    assert theory.svm.rank_bound(1, 2, 9) == 1
+    assert theory.svm.counting_dimension(1, 2) == 1
+    wide = theory.svm.loss_constants("logistic", -1e3, 1e3)
+    assert wide.lipschitz == 0.25
+    assert (wide.steepest, wide.flattest) == (1.0, 0.0)
+    far = theory.svm.loss_constants("logistic", 5.0, 6.0)  # l'' is largest at the near end
+    assert far.lipschitz == pytest.approx(np.exp(-5.0) / (1.0 + np.exp(-5.0)) ** 2)
+    assert theory.svm.cone_radius(0.1, 2, spread=1.0, gap=10.0) == 0.0
+    uniform = theory.svm.water_filling([1.0, 0.9, 0.8], 1e9)
+    assert uniform == pytest.approx(np.full(3, 1.0 / 3.0), abs=1e-9)
+
+
+def test_hidden_tokens_do_not_count() -> None:
+    p = problems.causal(n=1, T=3, d=4, rng=0)
+    assert (theory.svm.token_margins(p, EYE)[~p.mask] == 0.0).all()
+    low, high = theory.svm.low_high(p, p.optimal)
+    assert not ((low | high) & ~p.mask).any()
+    assert theory.svm.cone_margins(p, EYE, p.optimal)[0] == np.inf

@@ -1,0 +1,159 @@
+"""Errata of the svm paper: their checks notice when what they rest on is broken."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnlab import claims
+
+Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
+THEORY = "attnlab.theory.svm."
+ERRATA = [f"svm.erratum-{number}" for number in range(1, 33)]
+
+
+def times(factor: float) -> Mutant:
+    return lambda true: lambda *a, **k: factor * true(*a, **k)
+
+
+def after(change: Callable[[Any], Any]) -> Mutant:
+    return lambda true: lambda *a, **k: change(true(*a, **k))
+
+
+def turned(found: Any) -> Any:
+    return dataclasses.replace(found, W=found.W.swapaxes(-1, -2))
+
+
+def other_norm(true: Callable[..., Any]) -> Callable[..., Any]:
+    def solve(problem: Any, tokens: Any = None, norm: str = "fro", **k: Any) -> Any:
+        return true(problem, tokens, norm={"fro": "nuc", "nuc": "fro"}[norm], **k)
+
+    return solve
+
+
+def centred(true: Callable[..., Any]) -> Callable[..., Any]:
+    def pearson(A: Any, B: Any) -> Any:
+        return true(*(M - np.mean(M, axis=(-2, -1), keepdims=True) for M in (A, B)))
+
+    return pearson
+
+
+def factors_exchanged(found: Any) -> Any:
+    params = {"K": found.params["Q"], "Q": found.params["K"]}
+    return dataclasses.replace(found, params=params)
+
+
+def only_first_sample(true: Callable[..., Any]) -> Callable[..., Any]:
+    def look(problem: Any, W: Any, tokens: Any, **k: Any) -> Any:
+        small = dataclasses.replace(
+            problem,
+            X=problem.X[:, :1],
+            z=problem.z[:, :1],
+            y=problem.y[:, :1],
+            sequence_index=None,
+            source=None,
+        )
+        return true(small, W, tokens[:, :1], **k)
+
+    return look
+
+
+MUTANTS: list[tuple[str, str, Mutant, str]] = [
+    ("1", THEORY + "rank_bound", after(lambda rank: rank - 1), "the rank is attained"),
+    ("1", THEORY + "rank_bound", lambda _: lambda *sizes: max(sizes[0], sizes[2]), "max for min"),
+    (
+        "2",
+        "attnlab.models._softmax.plain",
+        after(lambda found: found._replace(c=2.0 * found.c)),
+        "a gradient twice too long is not that of the loss",
+    ),
+    (
+        "3",
+        "attnlab.curvature.smoothness",
+        after(lambda L: dataclasses.replace(L, K=L.Q, Q=L.K)),
+        "each constant belongs to the other factor",
+    ),
+    ("4", THEORY + "descent_step", times(2.0), "2/L for 1/L"),
+    ("4", THEORY + "descent_step", times(0.5), "a short step refutes nothing"),
+    ("5", THEORY + "lemma_9_bound", times(2.0), "attained under B.1 and B.2"),
+    (
+        "6",
+        THEORY + "opposing_threshold",
+        lambda true: lambda gram: true(np.abs(gram)),
+        "features that agree do not repel",
+    ),
+    ("7", THEORY + "lemma_12_radius", times(0.5), "a first step half as long"),
+    ("8", THEORY + "lemma_12_radius", times(0.5), "mu in place of 2 mu"),
+    ("9", THEORY + "lemma_12_bounds", after(lambda b: (b[1], b[0])), "the bounds exchanged"),
+    ("9", THEORY + "lemma_13_bounds", after(lambda b: (16.0 * b[0], b[1])), "1/(8n) becomes 2/n"),
+    ("13", "attnlab.svm.attention_svm", after(turned), "the transpose does not separate"),
+    ("14", "attnlab.svm.attention_svm", other_norm, "the norms exchanged, as printed"),
+    (
+        "16",
+        THEORY + "features",
+        after(lambda F: F.swapaxes(-1, -2)),
+        "z x^T interpolates other margins",
+    ),
+    (
+        "17",
+        THEORY + "water_filling",
+        lambda true: lambda scores, curvature: true(scores, 2.0 * curvature),
+        "gamma / lambda for gamma / (2 lambda)",
+    ),
+    ("22", "attnlab.svm.regularization_path", after(factors_exchanged), "Q K^T for K Q^T"),
+    (
+        "23",
+        "attnlab.svm.regularization_path",
+        after(lambda path: dataclasses.replace(path, W=path.W[..., ::-1])),
+        "columns in the wrong order",
+    ),
+    (
+        "24",
+        THEORY + "score_constants",
+        after(lambda c: (0.1 * c[0], c[1])),
+        "B ten times too small",
+    ),
+    ("25", "attnlab.svm.in_cone", only_first_sample, "the cone looks at one output only"),
+    ("29", "attnlab.svm.correlation", centred, "Pearson's coefficient"),
+    ("30", THEORY + "token_margins", times(-1.0), "x_t - x_opt for x_opt - x_t"),
+    (
+        "32",
+        "attnlab.svm.locally_optimal",
+        after(lambda found: dataclasses.replace(found, corrected=found.as_printed)),
+        "Definition 2 as printed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("number", "target", "mutant", "what"), MUTANTS)
+def test_a_broken_part_is_noticed(
+    number: str, target: str, mutant: Mutant, what: str, verdict: Callable[..., bool]
+) -> None:
+    assert not verdict(f"svm.erratum-{number}", target, mutant), what
+
+
+@pytest.mark.parametrize("name", ERRATA)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_few_instances_suffice(name: str, seed: int) -> None:
+    evidence = claims.get(name).check(rng=seed, instances=10)
+    assert evidence.agrees, "\n".join(map(str, evidence.measurements))
+
+
+@pytest.mark.parametrize("name", ERRATA)
+def test_each_erratum_shows_both_forms(name: str) -> None:
+    """What is printed is refuted by a number, what is to be read instead survives."""
+    entry = claims.get(name)
+    assert entry.status == "fails as stated"
+    evidence = entry.check(rng=3)
+    assert any(not found.holds for found in evidence.of("statement"))
+    assert evidence.corrected
+    assert len({str(found) for found in evidence.measurements}) == len(evidence.measurements)
+    assert all(re.fullmatch(r"svm\.[a-z]+-[a-z]?\d*", link) for link in entry.errata)
+
+
+def test_errata_come_in_the_order_of_the_catalogue() -> None:
+    found = [entry.id for entry in claims.all(paper="svm", kind="erratum")]
+    assert found == ERRATA
