@@ -23,6 +23,93 @@ What is trained
     `models.Evaluation`, `models.Model`, `models.Params`
         what the training loop asks of a model, and what comes back
 
+What a theorem says, as a number
+    `theory.multihead.B2`, `theory.multihead.B_Phi`, `theory.multihead.Gamma_eps`,
+    `theory.multihead.H_min`, `theory.multihead.H_min_good`, `theory.multihead.H_min_p3`,
+    `theory.multihead.H_min_realizable`, `theory.multihead.U_star`, `theory.multihead.W_star`,
+    `theory.multihead.alpha`, `theory.multihead.beta1`, `theory.multihead.beta2`,
+    `theory.multihead.beta3`, `theory.multihead.crossing`, `theory.multihead.expansiveness`,
+    `theory.multihead.first_phase`, `theory.multihead.first_phase_error`, `theory.multihead.g0`,
+    `theory.multihead.gamma_attn`, `theory.multihead.gamma_lin`, `theory.multihead.gamma_star`,
+    `theory.multihead.generalization_bound`, `theory.multihead.gradient_U_bound`,
+    `theory.multihead.gradient_W_bound`, `theory.multihead.gradient_bound`,
+    `theory.multihead.head_exponents`, `theory.multihead.head_margin_bound`,
+    `theory.multihead.hessian_bound`, `theory.multihead.hoeffding`,
+    `theory.multihead.iterate_radius`, `theory.multihead.local_regret_bound`,
+    `theory.multihead.mixed_derivative`, `theory.multihead.model_gradient`,
+    `theory.multihead.on_average_bound`, `theory.multihead.one_head_steps`,
+    `theory.multihead.quasi_convexity`, `theory.multihead.realizable_gap_bound`,
+    `theory.multihead.realizable_step`, `theory.multihead.realizable_training_bound`,
+    `theory.multihead.regret_bound`, `theory.multihead.rho`, `theory.multihead.rho_order`,
+    `theory.multihead.saturating_target`, `theory.multihead.saturation`,
+    `theory.multihead.second_derivative`, `theory.multihead.short_enough`,
+    `theory.multihead.stability_bound`, `theory.multihead.step_size`,
+    `theory.multihead.subgaussian_norm`, `theory.multihead.theta_opt`,
+    `theory.multihead.theta_star`, `theory.multihead.token_bound`,
+    `theory.multihead.training_bound`
+        the multihead paper: bounds, head counts, margins of the mixture, the first phase
+    `theory.encoder.Bars`, `theory.encoder.alpha`, `theory.encoder.alpha_ratio`,
+    `theory.encoder.bars`, `theory.encoder.c1`, `theory.encoder.c2`, `theory.encoder.c3`,
+    `theory.encoder.condition_2`, `theory.encoder.condition_3`, `theory.encoder.dissimilarity`,
+    `theory.encoder.drift_bound`, `theory.encoder.effective_features`,
+    `theory.encoder.effective_floor`, `theory.encoder.effective_scalars`,
+    `theory.encoder.first_token_features`, `theory.encoder.gershgorin`,
+    `theory.encoder.gradient_factors`, `theory.encoder.hessian_block_bounds`,
+    `theory.encoder.input_bound`, `theory.encoder.lambda_0_lower`,
+    `theory.encoder.lambda_0_upper`, `theory.encoder.lemma_10_bound`,
+    `theory.encoder.lemma_14_z`, `theory.encoder.lemma_15_bound`, `theory.encoder.lemma_16_gap`,
+    `theory.encoder.lemma_16_width`, `theory.encoder.lemma_17_printed`,
+    `theory.encoder.lemma_5_failure`, `theory.encoder.lemma_5_interval`,
+    `theory.encoder.lemma_6_bound`, `theory.encoder.lemma_7_bound`,
+    `theory.encoder.lemma_8_interval`, `theory.encoder.lemma_9_bound`,
+    `theory.encoder.logit_entry_bound`, `theory.encoder.logit_variance`,
+    `theory.encoder.mean_field_kernel`, `theory.encoder.mean_tokens`,
+    `theory.encoder.movement_bounds`, `theory.encoder.norms`, `theory.encoder.product_log_mgf`,
+    `theory.encoder.product_log_tail`, `theory.encoder.rate`, `theory.encoder.relu_hermite`,
+    `theory.encoder.rho`, `theory.encoder.scaled_sub_exponential`, `theory.encoder.similarity`,
+    `theory.encoder.smallest_eigenvalue`, `theory.encoder.smoothness`,
+    `theory.encoder.softmax_jacobian`, `theory.encoder.stability_limit`,
+    `theory.encoder.sub_exponential_log_mgf`, `theory.encoder.sub_exponential_tail`,
+    `theory.encoder.summed_sub_exponential`, `theory.encoder.theorem_1_failure`,
+    `theory.encoder.top_eigenvalue`, `theory.encoder.variances`, `theory.encoder.z`
+        the encoder paper: norms, smoothness, rates, eigenvalues, tails
+    `theory.bias.alignment_bound`, `theory.bias.common_margin`, `theory.bias.conditioning`,
+    `theory.bias.curvature_bound`, `theory.bias.curvature_scale`,
+    `theory.bias.decoder_margin_bound`, `theory.bias.decoder_norm_bound`,
+    `theory.bias.dimension_needed`, `theory.bias.epsilon_schedule`,
+    `theory.bias.example_dimension`, `theory.bias.example_signal`, `theory.bias.gap_set`,
+    `theory.bias.gd_bound`, `theory.bias.gd_constant`, `theory.bias.gd_step`,
+    `theory.bias.gradient_along`, `theory.bias.gradient_bounds`, `theory.bias.initial_norm`,
+    `theory.bias.initial_scale`, `theory.bias.joint_exponent`,
+    `theory.bias.joint_log_waiting_time`, `theory.bias.joint_loss_bound`,
+    `theory.bias.joint_norm_bound`, `theory.bias.joint_norm_threshold`,
+    `theory.bias.joint_step`, `theory.bias.joint_step_simple`, `theory.bias.largest_step`,
+    `theory.bias.loss_scale`, `theory.bias.norm_bounds`, `theory.bias.norm_threshold`,
+    `theory.bias.omega_1`, `theory.bias.omega_2`, `theory.bias.optimal_geometry`,
+    `theory.bias.orthogonality`, `theory.bias.orthogonality_needed`,
+    `theory.bias.polyak_constant`, `theory.bias.polyak_step`, `theory.bias.power_sum`,
+    `theory.bias.product_bounds`, `theory.bias.rate_bound`, `theory.bias.rate_constant`,
+    `theory.bias.saturation_bound`, `theory.bias.saturation_exponent`,
+    `theory.bias.saturation_time`, `theory.bias.score_gap_bound`, `theory.bias.split_scores`,
+    `theory.bias.token_bound`, `theory.bias.two_token_gd`, `theory.bias.two_token_miss`,
+    `theory.bias.waiting_constant`, `theory.bias.waiting_time`
+        the bias paper: assumptions, constants, rates and bounds
+    `theory.svm.LocalConstants`, `theory.svm.LossConstants`, `theory.svm.cone_distance`,
+    `theory.svm.cone_margins`, `theory.svm.cone_radius`, `theory.svm.cone_step`,
+    `theory.svm.counting_dimension`, `theory.svm.crossing_radius`, `theory.svm.descent_step`,
+    `theory.svm.enough_dimension`, `theory.svm.equal_score_form`, `theory.svm.equal_scores`,
+    `theory.svm.equivalent_correlation`, `theory.svm.excess_above`, `theory.svm.excess_below`,
+    `theory.svm.features`, `theory.svm.guaranteed_decrease`, `theory.svm.lemma_10_radius`,
+    `theory.svm.lemma_11_radius`, `theory.svm.lemma_12_bounds`, `theory.svm.lemma_12_radius`,
+    `theory.svm.lemma_13_bounds`, `theory.svm.lemma_14_radius`, `theory.svm.lemma_7_bound`,
+    `theory.svm.lemma_7_residual`, `theory.svm.lemma_7_sum`, `theory.svm.lemma_9_bound`,
+    `theory.svm.local_constants`, `theory.svm.loss_constants`, `theory.svm.low_high`,
+    `theory.svm.opposing_threshold`, `theory.svm.rank_bound`, `theory.svm.reach`,
+    `theory.svm.score_constants`, `theory.svm.score_gaps`, `theory.svm.softmax_covariance`,
+    `theory.svm.span`, `theory.svm.sufficient_range`, `theory.svm.thresholds`,
+    `theory.svm.token_margins`, `theory.svm.water_filling`
+        the svm paper: existence, smoothness, cones, water-filling
+
 How it bends
     `curvature.hessian`, `curvature.Hessian`, `curvature.product`, `curvature.extremes`
         exact second derivatives, products with them, and their extreme eigenvalues
@@ -62,9 +149,38 @@ Where it goes
         the svm paper's assumptions, as what was found
     `svm.Margin`, `svm.Path`, `svm.Classification`, `svm.LocalOptimality`, `svm.Finding`
         the answers; `svm.InfeasibleMargin` is the error that carries one
+
+What is proven wrong, or survives
+    `claims.all`, `claims.get`, `claims.select`, `claims.run`
+        every numbered statement and erratum of the four papers, as a check
+    `claims.Claim`, `claims.Evidence`, `claims.Measurement`, `claims.Outcome`
+        a statement with its status, and what its check found
+
+What is reproduced
+    `figures.all`, `figures.get`, `figures.Figure`, `figures.Data`
+        every synthetic figure of the papers, by name
+    `figures.mapper`, `figures.write`
+        who computes its pieces, and what it leaves behind
+
+What moves (``from attnlab import widgets``; needs anywidget)
+    `widgets.TokenBoard`, `widgets.PickToken`, `widgets.FateOfStart`, `widgets.WaterFilling`
+        explorables that compute as you drag
+    `widgets.TwoNorms`, `widgets.HowOften`, `widgets.RegularizationPath`, `widgets.FinitePart`,
+    `widgets.Arithmetic`, `widgets.Explorable`
+        explorables over what attnlab computed, and what they share
 """
 
-from attnlab import curvature, models, ntk, optim, problems, svm
+from attnlab import claims, curvature, figures, models, ntk, optim, problems, svm, theory
 
-__all__ = ["curvature", "models", "ntk", "optim", "problems", "svm"]
+__all__ = [
+    "claims",
+    "curvature",
+    "figures",
+    "models",
+    "ntk",
+    "optim",
+    "problems",
+    "svm",
+    "theory",
+]
 __version__ = "0.1.0"

@@ -1,0 +1,82 @@
+"""The command line: tables, exit codes, and what bad input gets."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from attnlab import claims
+from attnlab.claims import _registry
+from attnlab.cli import main
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_check_prints_a_table(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "150")
+    assert (
+        main(["check", "svm.theorem-1", "svm.lemma-1", "--instances", "7", "--workers", "1"]) == 0
+    )
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].split() == ["id", "statement", "status", "evidence"]
+    assert re.search(r"^svm\.theorem-1 .* holds +feasible.*\(7 instances\)", out, re.M)
+    assert re.search(r"^svm statements +2 +0 +0 +0 +2$", out, re.M)
+    assert "all evidence agrees with the recorded status" in out
+    assert max(map(len, out.splitlines())) <= 150
+
+
+def test_the_table_fits_a_narrow_terminal(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["check", "svm.theorem-1", "--instances", "3"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 110
+
+
+def test_evidence_that_disagrees_exits_with_1(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = claims.get("svm.theorem-1")
+    ledger = dict(_registry._LEDGER)
+    fields = {name: getattr(true, name) for name in true.__dataclass_fields__}
+    ledger[true.id] = claims.Claim(**{**fields, "status": "fails as stated"})
+    monkeypatch.setattr(_registry, "_LEDGER", ledger)
+    assert main(["check", "svm.theorem-1", "--instances", "3"]) == 1
+    out = capsys.readouterr().out
+    assert "DISAGREES" in out
+    assert "disagrees with the recorded status: svm.theorem-1" in out
+
+
+def test_list_runs_nothing(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("attnlab.svm.attention_svm", None)
+    assert main(["check", "svm", "--list"]) == 0
+    assert "svm.theorem-1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check", "svm.teorem-1"], r"name: expected a claim of the ledger, such as 'svm.theorem-"),
+        (["check", "svm.theorem-1", "--instances", "0"], "instances: expected a whole number"),
+        (["check", "svm.theorem-1", "--seed", "-1"], "rng: expected a whole number"),
+        (["check", "svm.theorem-1", "--workers", "0"], "workers: expected a whole number"),
+    ],
+)
+def test_bad_input_exits_with_2(capsys: Capture, arguments: list[str], says: str) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert re.search(says, captured.err)
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["chekc"], ["check", "--instances", "many"]])
+def test_usage_errors_say_how(capsys: Capture, arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: attnlab" in capsys.readouterr().err
+
+
+def test_python_m_attnlab() -> None:
+    command = [sys.executable, "-m", "attnlab", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"attnlab \d+\.\d+\.\d+\n", done.stdout)

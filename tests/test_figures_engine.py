@@ -1,0 +1,291 @@
+"""The engine behind the figures: same bits from everybody, and nothing lost when it is killed."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from attnlab import figures
+from attnlab.figures import Data, Figure, _store
+from attnlab.figures._plan import plan
+from attnlab.figures._store import Store, atomically
+
+FAST = {"d": (2, 4), "trials": 7, "steps": 30}
+COMMAND = [sys.executable, "-m", "attnlab", "figure", "svm.5", "--workers", "1", "--quiet"]
+
+
+def toy(**changes: object) -> Figure:
+    """A figure of four numbers a trial, in pieces of three trials."""
+    entries: dict = {
+        "id": "svm.5",
+        "number": "Figure 5",
+        "words": "made for this test",
+        "status": "reproduced",
+        "reading": "",
+        "quick": {"d": (2, 3), "trials": 8, "scale": 1.0, "word": "a", "flag": False},
+        "paper": {"d": (2, 3), "trials": 80, "scale": 1.0, "word": "a", "flag": False},
+        "arrays": {"x": "(dims, trials, 4) draws", "d": "(dims,)"},
+        "compute": lambda cell, trials, rng: {"x": cell["d"] + rng.normal(size=(trials, 4))},
+        "grid": ("d",),
+        "cells": None,
+        "finish": None,
+        "paint": lambda data, canvas: canvas.add_subplot().plot(data["x"][0, 0]),
+        "alt": lambda _: "four numbers",
+        "chunk": 3,
+    }
+    return Figure(**{**entries, **changes})
+
+
+def same(one: Data, two: Data) -> bool:
+    return set(one.arrays) == set(two.arrays) and all(
+        one[name].tobytes() == two[name].tobytes() for name in one.arrays
+    )
+
+
+def test_shapes_and_coordinates() -> None:
+    data = toy().run(seed=1)
+    assert data["x"].shape == (2, 8, 4)
+    assert data["d"].tolist() == [2, 3]
+    assert not same(data, toy().run(seed=2))
+    assert same(data, toy().run(seed=1))
+
+
+def test_pieces_keep_their_draws_when_others_join() -> None:
+    small, large = toy().run(seed=1), toy().run(seed=1, trials=12, d=(3, 5))
+    # cell d = 3, the two full pieces of three trials
+    assert np.array_equal(small["x"][1, :6], large["x"][0, :6])
+    assert not np.array_equal(small["x"][0, :6], large["x"][1, :6])
+
+
+def test_every_piece_has_its_own_seed() -> None:
+    tasks = plan("svm.5", [{"d": 2}, {"d": 3}], 8, 3, 0)
+    assert [(task.start, task.trials) for task in tasks] == [(0, 3), (3, 3), (6, 2)] * 2
+    assert len({task.key for task in tasks}) == 6
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_workers_change_no_bit(workers: int) -> None:
+    alone = figures.get("svm.5").run(seed=3, **FAST)
+    each = figures.mapper(workers=workers)
+    assert same(alone, figures.get("svm.5").run(seed=3, each=each, **FAST))
+
+
+def test_order_of_the_pieces_changes_no_bit() -> None:
+    def shuffled(figure: Figure, tasks: list) -> list:
+        mixed = random.Random(0).sample(tasks, len(tasks))
+        return [(task.index, figure.work(task)) for task in mixed]
+
+    assert same(toy().run(seed=1), toy().run(seed=1, each=shuffled))
+
+
+def test_a_store_is_resumed_from(tmp_path: Path) -> None:
+    worked: list[int] = []
+
+    def counting(cell: dict, trials: int, rng: np.random.Generator) -> dict:
+        worked.append(trials)
+        return {"x": cell["d"] + rng.normal(size=(trials, 4))}
+
+    figure = toy(compute=counting)
+    first = figure.run(each=figures.mapper(store=tmp_path))
+    assert len(worked) == 6
+    again = figure.run(each=figures.mapper(store=tmp_path))
+    assert len(worked) == 6, "nothing is computed twice"
+    assert same(first, again)
+    figure.run(each=figures.mapper(store=tmp_path), trials=12)
+    assert len(worked) == 6 + 4, "two pieces a cell were there"
+    figure.run(each=figures.mapper(store=tmp_path), seed=1)
+    assert len(worked) == 16, "another seed is another result"
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "foreign", "numbers", "other"])
+def test_damaged_pieces_are_set_aside(tmp_path: Path, damage: str) -> None:
+    figure, said = toy(), []
+    first = figure.run(each=figures.mapper(store=tmp_path))
+    victim, other = sorted(tmp_path.glob("*.npz"))[:2]
+    content = victim.read_bytes()
+    if damage == "cut":
+        victim.write_bytes(content[: len(content) // 2])
+    elif damage == "empty":
+        victim.write_bytes(b"")
+    elif damage == "foreign":
+        np.savez(victim, x=np.zeros(3))
+    elif damage == "numbers":
+        arrays = dict(np.load(victim))
+        arrays["x"] = arrays["x"] + 1e-12
+        np.savez(victim, **arrays)
+    else:
+        victim.write_bytes(other.read_bytes())
+    again = figure.run(each=figures.mapper(store=tmp_path, say=said.append))
+    assert same(first, again)
+    assert len(said) == 1
+    assert victim.name in said[0]
+    assert "set aside as" in said[0]
+    assert (tmp_path / f"{victim.name}.aside-1").exists()
+    assert victim.read_bytes() == content
+
+
+def test_results_of_other_code_are_not_reused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure, seen = toy(), []
+    figure.run(each=figures.mapper(store=tmp_path))
+    monkeypatch.setattr(_store, "code", lambda: "other code")
+    figure.run(each=figures.mapper(store=tmp_path, seen=lambda *done: seen.append(done[0])))
+    assert seen == [0, 1, 2, 3, 4, 5, 6]
+    assert len(list(tmp_path.glob("*.npz"))) == 12
+
+
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    path, sizes, stop = tmp_path / "file", set(), threading.Event()
+    atomically(path, b"0" * 1000)
+
+    def read() -> None:
+        while not stop.is_set():
+            sizes.add(len(path.read_bytes()))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for k in range(200):
+        atomically(path, bytes([48 + k % 10]) * (1000 if k % 2 else 200_000))
+    stop.set()
+    reader.join()
+    assert sizes <= {1000, 200_000}
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def _environment() -> dict[str, str]:
+    home = str(Path(figures.__file__).parents[2])
+    return {**os.environ, "PYTHONPATH": home}
+
+
+def _command(out: Path, *more: str) -> list[str]:
+    sets = ["--set", "d=2,4", "--set", "trials=1000", "--set", "steps=150"]
+    return [*COMMAND, "--out", str(out), *sets, *more]
+
+
+def test_killed_and_resumed(tmp_path: Path) -> None:
+    """kill -9 at random moments: finished pieces stay, and the end is the same to the bit."""
+    draw, pieces = random.Random(0), tmp_path / "killed" / ".pieces" / "svm.5"
+    kills, before = 0, set()
+    for _ in range(6):
+        run = subprocess.Popen(_command(tmp_path / "killed"), env=_environment())
+        time.sleep(0.4 + draw.random())
+        if run.poll() is None:
+            run.send_signal(signal.SIGKILL)
+            kills += 1
+        run.wait()
+        now = {path.name for path in pieces.glob("*.npz")} if pieces.exists() else set()
+        assert before <= now, "a finished piece was lost"
+        before = now
+    assert kills >= 1
+    for name in ("killed", "whole"):
+        subprocess.run(_command(tmp_path / name), env=_environment(), check=True)
+    kept, whole = (dict(np.load(tmp_path / name / "svm.5.npz")) for name in ("killed", "whole"))
+    assert all(kept[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_two_processes_at_one_output(tmp_path: Path) -> None:
+    runs = [subprocess.Popen(_command(tmp_path), env=_environment()) for _ in range(2)]
+    assert [run.wait() for run in runs] == [0, 0]
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {".pieces", *(f"svm.5.{kind}" for kind in ("svg", "png", "npz", "json"))}
+    assert not list((tmp_path / ".pieces" / "svm.5").glob("*aside*"))
+
+
+def test_dask_gives_the_same_bits() -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        each = figures.mapper(backend="dask", scheduler=cluster.scheduler_address)
+        there = figures.get("svm.5").run(seed=3, each=each, **FAST)
+    assert same(figures.get("svm.5").run(seed=3, **FAST), there)
+
+
+def test_an_unreachable_scheduler_is_said_within_seconds() -> None:
+    start = time.perf_counter()
+    each = figures.mapper(backend="dask", scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match=r"scheduler: expected one that answers, got tcp://127"):
+        toy().run(each=each)
+    assert time.perf_counter() - start < 20.0
+
+
+def test_files_tell_how_they_came_about(tmp_path: Path) -> None:
+    data = figures.get("svm.5").run(seed=3, **FAST)
+    paths = figures.write(data, tmp_path / "new", seconds=1.25)
+    record = json.loads(paths[3].read_text())
+    assert record["seed"] == 3
+    assert record["settings"]["d"] == [2, 4]
+    assert record["versions"]["numpy"] == np.__version__
+    assert record["seconds"] == 1.25
+    assert record["arrays"]["kind"]["shape"] == [2, 7, 2]
+    stored = dict(np.load(paths[2]))
+    assert set(stored) == set(record["arrays"]) == set(data.arrays)
+    picture = paths[0].read_text()
+    assert "<title>svm.5: " in picture
+    assert "<desc>Stacked bars" in picture
+    assert 'role="img"' in picture
+    assert "Stacked bars" in paths[1].read_bytes()[:3000].decode("latin1")
+    again = figures.write(data, tmp_path / "again", seconds=1.25)
+    for one, two in zip(paths, again, strict=True):
+        assert one.read_bytes() == two.read_bytes(), f"{one.suffix} differs between builds"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"e": 3}, "setting: expected one of .*'d'.*, got 'e'"),
+        ({"d": (2, "x")}, "d: expected a whole number"),
+        ({"trials": 0}, "trials: expected a whole number of at least 1"),
+        ({"scale": "wide"}, "scale: expected a finite number"),
+        ({"word": 3}, "word: expected a word"),
+        ({"flag": 1}, "flag: expected True or False"),
+        ({"d": ()}, "d: expected at least one value"),
+    ],
+)
+def test_bad_settings(changes: dict, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        toy().run(**changes)
+
+
+def test_bad_names_and_places(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"id: expected a figure, such as 'svm\.5'"):
+        figures.get("svm.55")
+    with pytest.raises(ValueError, match=r"preset: expected one of 'quick', 'paper'"):
+        toy().run("papre")
+    with pytest.raises(ValueError, match=r"seed: expected a whole number"):
+        toy().run(seed=-1)
+    with pytest.raises(ValueError, match=r"workers: expected"):
+        figures.mapper(workers=0)
+    with pytest.raises(ValueError, match=r"scheduler: expected an address"):
+        figures.mapper(backend="dask")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=r"out: expected a folder that can be written"):
+        figures.write(toy().run(), tmp_path / "file")
+    with pytest.raises(ValueError, match=r"x: expected 3 trials first"):
+        toy(compute=lambda *_: {"x": np.zeros(4)}).run()
+    with pytest.raises(ValueError, match=r"arrays: expected those described"):
+        toy(arrays={"x": "only"}).run()
+    with pytest.raises(ValueError, match=r"data: expected what run of svm\.5 gave"):
+        toy().draw({"x": 1})
+    with pytest.raises(ValueError, match=r"theme: expected one of"):
+        toy().draw(toy().run(), theme="grey")
+    with pytest.raises(ValueError, match=r"name: expected one of 'x', 'd'"):
+        toy().run()["y"]
+
+
+def test_a_store_of_its_own_folder(tmp_path: Path) -> None:
+    store = Store(tmp_path / "deep" / "down")
+    task = plan("svm.5", [{"d": 2}], 3, 3, 0)[0]
+    assert store.load(task) is None
+    store.save(task, {"x": np.arange(3.0)})
+    assert np.array_equal(store.load(task)["x"], np.arange(3.0))
