@@ -9,17 +9,20 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env test lint wheel pytest pythons bench lock picture clean read book
+.PHONY: help env test lint wheel pytest pythons bench lock picture clean read book lab sweeps
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make read    set everything up, build the book and serve it"
 	@echo "make test    set everything up and run every check"
+	@echo "make book    build the book (_build/html)"
+	@echo "make lab     open the pages as notebooks in JupyterLab"
 	@echo "make env     only set up (.venv)"
 	@echo "make lint    style and types"
 	@echo "make bench   speed as ratios against PyTorch and JAX (installs both)"
 	@echo "make lock    renew the pinned versions of the development environment"
 	@echo "make picture redraw the picture of the README"
+	@echo "make sweeps  renew the stored sweeps of the explorables"
 	@echo "make clean   remove everything that was made"
 
 env: $(VENV)/.ready
@@ -34,7 +37,7 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@touch $@
 
 # -- checks ------------------------------------------------------------------------------------
-test: lint pythons pytest
+test: lint pythons book pytest
 
 lint: env
 	$(BIN)/ruff check .
@@ -70,8 +73,18 @@ lock:
 picture: env
 	$(BIN)/python book/pictures/readme.py
 
-book read: env
-	@echo "The library is ready; the book follows. Until then: make test, README.md."
+sweeps: env
+	$(BIN)/python -m attnlab.widgets.sweeps
+
+# -- the book ----------------------------------------------------------------------------------
+book: env
+	$(BIN)/python book/_tools/build.py
+
+read: book
+	$(BIN)/python book/_tools/serve.py
+
+lab: env
+	cd book && ../$(BIN)/jupyter lab --ServerApp.contents_manager_class=jupytext.TextFileContentsManager
 
 clean:
 	rm -rf $(VENV) _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

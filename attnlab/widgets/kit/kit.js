@@ -1,0 +1,272 @@
+// What every explorable shares: its frame, controls, state, read-out, betting, code to copy.
+
+import { Chart } from "./chart.js";
+
+export const make = (tag, attributes = {}, ...children) => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "class") node.className = value;
+    else if (value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children);
+  return node;
+};
+
+export const fixed = (value, digits = 2) => {
+  if (!Number.isFinite(value)) return "none";
+  const size = Math.abs(value);
+  return size !== 0 && (size < 10 ** -digits || size >= 1e5) ? value.toExponential(1) : value.toFixed(digits);
+};
+
+// A list of numbers in Python's own notation.
+export const python = (value) => JSON.stringify(value, (_, entry) =>
+  (typeof entry === "number" ? Number(entry.toPrecision(6)) : entry)).replaceAll(",", ", ");
+
+// Numbers computed by attnlab: {name: {shape, dtype, bytes}} with bytes a DataView or base64.
+function unpack({ shape, dtype, bytes }) {
+  const kinds = { "<f8": Float64Array, "<f4": Float32Array, "<i4": Int32Array, "|i1": Int8Array, "|b1": Uint8Array };
+  const view = typeof bytes === "string"
+    ? Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0))
+    : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const copy = view.slice(); // the bytes arrive unaligned
+  return { shape, values: new kinds[dtype](copy.buffer) };
+}
+
+const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+class Kit {
+  constructor(model, el, spec) {
+    Object.assign(this, { model, spec, el, draws: [], stops: [], unpacked: {} });
+    const fresh = model.get("initial") || {};
+    this.initial = { ...spec.defaults, ...fresh };
+    this.state = { ...this.initial, ...(model.get("state") || {}) };
+    this.root = make("section", { class: "al", "aria-label": spec.title });
+    this.main = make("div", { class: "al-main" });
+    this.readout = make("p", { class: "al-readout" });
+    this.live = make("p", { class: "al-hidden", "aria-live": "polite", role: "status" });
+    this.root.append(make("p", { class: "al-title" }, spec.title), this.main, this.readout, this.live, this.tools());
+    el.dataset.explorable = spec.name;
+    el.append(this.root);
+  }
+
+  // -- state -------------------------------------------------------------------------------------
+  set(patch) {
+    this.state = { ...this.state, ...patch };
+    this.schedule();
+    if (this.saving) return;
+    this.saving = window.setTimeout(() => {
+      this.saving = null;
+      this.model.set("state", this.state);
+      this.model.save_changes();
+    }, 60);
+  }
+
+  schedule() {
+    if (this.frame) return;
+    this.frame = window.requestAnimationFrame(() => {
+      this.frame = null;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const start = performance.now();
+    for (const each of this.draws) each(this.state);
+    this.el.dataset.work = (performance.now() - start).toFixed(2);
+    this.el.dataset.draws = String(1 + Number(this.el.dataset.draws || 0));
+  }
+
+  data(name) {
+    const stored = this.model.get("data") || {};
+    if (!this.unpacked[name]) this.unpacked[name] = unpack(stored[name]);
+    return this.unpacked[name];
+  }
+
+  say(words) {
+    if (this.readout.textContent === words) return;
+    this.readout.textContent = words;
+    window.clearTimeout(this.telling);
+    this.telling = window.setTimeout(() => { this.live.textContent = words; }, 500);
+  }
+
+  // -- views and controls ------------------------------------------------------------------------
+  chart(options, parent = this.row()) {
+    const frame = make("figure", { class: `al-frame${options.square ? " al-square" : ""}` });
+    if (options.title) frame.append(make("figcaption", {}, options.title));
+    parent.append(frame);
+    return new Chart(frame, options);
+  }
+
+  row(name = "al-row") {
+    const row = make("div", { class: name });
+    this.main.append(row);
+    return row;
+  }
+
+  controls() {
+    return this.row("al-controls");
+  }
+
+  // A slider over a state's number; `values` lists the stops, or min, max and step make them.
+  slider({ key, label, min, max, step, values, show = fixed, parent }) {
+    const stops = values || Array.from({ length: Math.round((max - min) / step) + 1 }, (_, k) =>
+      Number((min + k * step).toPrecision(10)));
+    const input = make("input", { type: "range", min: 0, max: stops.length - 1, step: 1, "aria-label": label, "data-key": key });
+    const told = make("output", {});
+    (parent || this.controls()).append(make("label", { class: "al-slider" }, make("span", {}, label), input, told));
+    const move = (index) => this.set({ [key]: stops[Math.max(0, Math.min(stops.length - 1, index))] });
+    input.addEventListener("input", () => move(Number(input.value)));
+    input.addEventListener("keydown", (event) => {
+      const way = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -10, PageUp: 10, Home: -1e9, End: 1e9 }[event.key];
+      if (way === undefined) return;
+      event.preventDefault();
+      event.stopPropagation();
+      move(Number(input.value) + way);
+    });
+    this.draws.push((state) => {
+      let near = 0;
+      stops.forEach((value, k) => { if (Math.abs(value - state[key]) < Math.abs(stops[near] - state[key])) near = k; });
+      input.value = near;
+      told.textContent = show(state[key]);
+      input.setAttribute("aria-valuetext", `${label} ${show(state[key])}`);
+    });
+    return input;
+  }
+
+  // One of several words, as a row of buttons.
+  choice({ key, label, options, parent }) {
+    const group = make("div", { class: "al-choice", role: "group", "aria-label": label });
+    group.append(make("span", {}, label));
+    const buttons = options.map(([value, words]) => {
+      const button = make("button", { type: "button", "data-key": key, "data-value": value }, words);
+      button.addEventListener("click", () => this.set({ [key]: value }));
+      group.append(button);
+      return [value, button];
+    });
+    (parent || this.controls()).append(group);
+    this.draws.push((state) => buttons.forEach(([value, button]) =>
+      button.setAttribute("aria-pressed", String(state[key] === value))));
+  }
+
+  button(words, press, parent) {
+    const button = make("button", { type: "button" }, words);
+    button.addEventListener("click", press);
+    (parent || this.controls()).append(button);
+    return button;
+  }
+
+  // Time on a logarithmic scale with a play button; the state holds the index into `times`.
+  scrubber({ key, label = "step", times, seconds = 6, parent }) {
+    const row = parent || this.controls();
+    let timer = null;
+    const stop = () => {
+      window.clearInterval(timer);
+      timer = null;
+      play.textContent = "Play";
+      play.setAttribute("aria-pressed", "false");
+    };
+    const play = this.button("Play", () => {
+      if (timer) { stop(); return; }
+      if (still()) { this.set({ [key]: times.length - 1 }); return; } // no motion: the end at once
+      if (this.state[key] >= times.length - 1) this.set({ [key]: 0 });
+      play.textContent = "Pause";
+      play.setAttribute("aria-pressed", "true");
+      const pace = (1000 * seconds) / times.length;
+      const began = performance.now();
+      const from = this.state[key] >= times.length - 1 ? 0 : this.state[key];
+      timer = window.setInterval(() => {
+        const now = from + Math.floor((performance.now() - began) / pace);
+        this.set({ [key]: Math.min(now, times.length - 1) });
+        if (now >= times.length - 1) stop();
+      }, Math.max(pace, 30));
+    }, row);
+    play.className = "al-play";
+    play.setAttribute("aria-pressed", "false");
+    this.stops.push(stop);
+    const indices = times.map((_, k) => k);
+    return this.slider({ key, label, values: indices, show: (k) => String(times[k]), parent: row });
+  }
+
+  // A question to bet on first; `outcome(state)` tells what came, once a bet is placed.
+  bet({ question, options, outcome, key = "bet" }) {
+    const box = make("div", { class: "al-bet" });
+    const answers = options.map((words, k) => {
+      const button = make("button", { type: "button", "data-bet": k }, words);
+      button.addEventListener("click", () => this.set({ [key]: k }));
+      return button;
+    });
+    const told = make("p", { class: "al-told" });
+    box.append(make("p", { class: "al-question" }, question), make("div", { class: "al-options" }, ...answers), told);
+    this.main.append(box);
+    this.draws.push((state) => {
+      const placed = state[key] !== null && state[key] !== undefined;
+      answers.forEach((button, k) => button.setAttribute("aria-pressed", String(state[key] === k)));
+      told.textContent = placed ? outcome(state) : "Place your bet, then see.";
+    });
+  }
+
+  legend(entries, parent = this.main) {
+    const list = make("ul", { class: "al-legend" });
+    for (const [series, words, dash] of entries) {
+      const sample = make("span", { class: `al-sample al-s${series}${dash ? " al-dashed" : ""}` });
+      list.append(make("li", {}, sample, words));
+    }
+    parent.append(list);
+  }
+
+  tools() {
+    const row = make("div", { class: "al-tools" });
+    this.button("Reset", () => { this.halt(); this.set({ ...this.initial }); }, row);
+    const code = make("pre", { class: "al-code", hidden: true, tabindex: "0", "aria-label": "Python code" });
+    const open = this.button("Copy as code", async () => {
+      code.hidden = !code.hidden;
+      code.textContent = this.spec.code(this.state);
+      open.setAttribute("aria-expanded", String(!code.hidden));
+      if (!code.hidden) await this.copy(code.textContent, open, "Copy as code");
+    }, row);
+    open.setAttribute("aria-expanded", "false");
+    this.draws.push((state) => { if (!code.hidden) code.textContent = this.spec.code(state); });
+    if (this.model.link) {
+      const link = this.button("Copy link", () => this.copy(this.model.link(this.state), link, "Copy link"), row);
+    }
+    return make("div", {}, row, code);
+  }
+
+  async copy(words, button, name) {
+    try {
+      await navigator.clipboard.writeText(words);
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Select and copy"; // the browser forbids writing to the clipboard
+    }
+    window.setTimeout(() => { button.textContent = name; }, 1500);
+  }
+
+  halt() { this.stops.forEach((stop) => stop()); }
+}
+
+// Turn a description into what anywidget, and our own host, call.
+export function explorable(spec) {
+  return {
+    defaults: spec.defaults,
+    render({ model, el }) {
+      const kit = new Kit(model, el, spec);
+      const draw = spec.build(kit);
+      if (draw) kit.draws.push(draw);
+      kit.draw();
+      const hear = () => {
+        if (kit.saving) return; // our own change is on its way
+        kit.state = { ...kit.initial, ...model.get("state") };
+        kit.schedule();
+      };
+      model.on("change:state", hear);
+      el.dataset.ready = "true";
+      return () => {
+        kit.halt();
+        window.cancelAnimationFrame(kit.frame);
+        model.off("change:state", hear);
+        kit.root.remove();
+      };
+    },
+  };
+}

@@ -1,0 +1,57 @@
+"""The token board: a problem of two sequences in the plane, under the hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from attnlab import _checks as check
+from attnlab.problems import TokenProblem
+from attnlab.widgets._base import Explorable
+
+
+class TokenBoard(Explorable):
+    r"""Drag tokens, queries and head; training and both max-margin directions follow.
+
+    Args:
+        problem: any problem of two sequences of three tokens in the plane; a default where none.
+
+    Returns:
+        A widget; `problem` is what the reader made of it.
+
+    Examples:
+        >>> from attnlab import svm, widgets
+        >>> board = widgets.TokenBoard()
+        >>> board.problem.X.shape, svm.attention_svm(board.problem).status
+        ((2, 3, 2), 'optimal')
+
+    Reference: svm, Figure 1, Theorem 2.
+    """
+
+    name = "token_board"
+
+    def __init__(self, problem: TokenProblem | None = None) -> None:
+        initial = {} if problem is None else _state(problem)
+        super().__init__(initial or dict(DEFAULT))
+
+    @property
+    def problem(self) -> TokenProblem:
+        """The problem as it is on the board now."""
+        X, z, y, v = (np.array(self.now(key), float) for key in ("X", "z", "y", "v"))
+        return TokenProblem(X=X, z=z, y=y, v=v)
+
+
+DEFAULT = {
+    "X": [[[-0.9, 0.9], [0.2, -0.9], [1.0, 0.4]], [[0.9, 1.0], [-0.5, -0.8], [-1.1, 0.3]]],
+    "z": [[1.2, 0.2], [-0.3, 1.2]],
+    "y": [1.0, 1.0],
+    "v": [0.1, 1.0],
+}
+
+
+def _state(problem: TokenProblem) -> dict[str, object]:
+    if not isinstance(problem, TokenProblem) or problem.X.shape != (2, 3, 2):
+        given = getattr(getattr(problem, "X", problem), "shape", type(problem).__name__)
+        raise check.fail("problem", "two sequences of three tokens in the plane, (2, 3, 2)", given)
+    if problem.mask is not None:
+        raise check.fail("problem", "one without a mask", "a mask")
+    return {key: getattr(problem, key) for key in ("X", "z", "y", "v")}

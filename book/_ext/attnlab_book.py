@@ -1,0 +1,296 @@
+"""What the book's pages can say about the ledger, and what every page carries.
+
+Directives: ``statement`` (a claim where it is taught), ``ledger`` and ``errata`` (tables with the
+evidence of this build), ``coverage``, ``ran``. Role: ``claim`` (a link to the ledger).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective, SphinxRole
+from sphinx.util.nodes import make_refnode
+
+from attnlab import claims
+
+LOG = logging.getLogger(__name__)
+BUILD = Path(os.environ.get("ATTNLAB_BUILD", "_build"))
+WORDS_A_MINUTE = 180
+LEDGER, ERRATA = "book/ledger", "book/errata"
+MARKS = {
+    "holds": "holds",
+    "holds with correction": "corrected",
+    "fails as stated": "fails",
+    "not testable": "untestable",
+}
+
+
+def anchor(claim: claims.Claim) -> str:
+    """Where a claim stands in the ledger or on the errata page."""
+    return claim.id.replace(".", "-")
+
+
+def evidence() -> dict[str, Any]:
+    """What the checks of this build found, by claim."""
+    path = BUILD / "evidence.json"
+    return dict(json.loads(path.read_text())) if path.is_file() else {}
+
+
+def written(self: SphinxDirective, text: str) -> list[nodes.Node]:
+    """MyST text as nodes."""
+    node = nodes.Element()
+    self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, node)
+    return node.children
+
+
+def badge(status: str) -> nodes.inline:
+    """The status as a word in a frame; never by colour alone."""
+    return nodes.inline("", status, classes=["al-status", f"al-{MARKS[status]}"])
+
+
+class Statement(SphinxDirective):
+    """A numbered statement, its status, what to read instead, and the way to its evidence."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Build the box; the place is remembered for the ledger's links."""
+        try:
+            claim = claims.get(self.arguments[0])
+        except ValueError as error:
+            LOG.warning(str(error), location=self.get_location())
+            return []
+        places = self.env.__dict__.setdefault("attnlab_places", {})
+        name = f"statement-{anchor(claim)}"
+        if claim.id not in places:
+            places[claim.id] = (self.env.docname, name)
+        box = nodes.container(classes=["al-statement"], ids=[name])
+        head = nodes.paragraph(classes=["al-statement-head"])
+        head += nodes.strong("", f"{claim.number} ({claim.paper})")
+        head += [nodes.Text(" "), badge(claim.status), nodes.Text(" ")]
+        head += link(self, claim, "evidence")
+        box += head
+        box += written(self, claim.statement)
+        if claim.correction:
+            box += written(self, f"**Read instead.** {claim.correction}")
+        if claim.reason:
+            box += written(self, f"*{claim.reason}*")
+        if self.content:
+            self.state.nested_parse(self.content, self.content_offset, box)
+        return [box]
+
+
+def link(self: Any, claim: claims.Claim, words: str) -> nodes.reference:
+    """A link to the claim's row."""
+    page = ERRATA if claim.kind == "erratum" else LEDGER
+    builder, here = self.env.app.builder, self.env.docname
+    return make_refnode(builder, here, page, anchor(claim), nodes.Text(words), claim.words)
+
+
+class ClaimRole(SphinxRole):
+    """``{claim}`svm.theorem-1``` is a link to the ledger; ``{claim}`words <id>``` has own words."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Build the link."""
+        given = re.fullmatch(r"(.*?)\s*<([^>]+)>", self.text, re.S)
+        words, name = (given[1], given[2]) if given else (None, self.text)
+        try:
+            claim = claims.get(name)
+        except ValueError as error:
+            LOG.warning(str(error), location=self.get_location())
+            return [nodes.Text(self.text)], []
+        return [link(self, claim, words or claim.number)], []
+
+
+class Ledger(SphinxDirective):
+    """One paper's statements (or errata) as rows, with the evidence of this build."""
+
+    required_arguments = 1
+    option_spec = {"errata": directives.flag}  # noqa: RUF012
+
+    def run(self) -> list[nodes.Node]:
+        """One block a claim: a table would not fit a phone."""
+        found = evidence()
+        wanted = [
+            claim
+            for claim in claims.all(paper=self.arguments[0])
+            if (claim.kind == "erratum") == ("errata" in self.options)
+        ]
+        rows: list[nodes.Node] = []
+        for claim in wanted:
+            row = nodes.container(classes=["al-entry"], ids=[anchor(claim)])
+            head = nodes.paragraph()
+            head += nodes.strong("", claim.number)
+            head += [nodes.Text(" "), badge(claim.status), nodes.Text(f" {claim.words}. ")]
+            head += nodes.literal("", claim.id)
+            row += head
+            row += written(self, claim.statement)
+            if claim.correction:
+                row += written(self, f"**Read instead.** {claim.correction}")
+            if claim.reason:
+                row += written(self, f"*{claim.reason}*")
+            told = found.get(claim.id, {}).get("evidence", "not run in this build")
+            row += nodes.paragraph("", f"Evidence: {told}", classes=["al-evidence"])
+            row += Place(claim.id, claim.errata)
+            rows.append(row)
+        return rows
+
+
+class Place(nodes.General, nodes.Element):
+    """Stands for links that are known only once every page was read."""
+
+    def __init__(self, name: str = "", others: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self["name"], self["others"] = name, list(others)
+
+
+class Totals(SphinxDirective):
+    """How many statements and errata of each paper have which status."""
+
+    def run(self) -> list[nodes.Node]:
+        """A small table."""
+        statuses = list(MARKS)
+        lines = ["| | " + " | ".join(statuses) + " | in all |"]
+        lines.append("|" + " --- |" * (len(statuses) + 2))
+        for paper in ("multihead", "encoder", "bias", "svm"):
+            for errata in (False, True):
+                some = [c for c in claims.all(paper=paper) if (c.kind == "erratum") == errata]
+                counts = [sum(c.status == status for c in some) for status in statuses]
+                name = f"{paper}, {'errata' if errata else 'statements'}"
+                lines.append(f"| {name} | " + " | ".join(map(str, [*counts, len(some)])) + " |")
+        return written(self, "\n".join(lines))
+
+
+class Ran(SphinxDirective):
+    """Which page ran, how long it took, and with which versions."""
+
+    def run(self) -> list[nodes.Node]:
+        """A table of times and a line of versions."""
+        path = BUILD / "ran.json"
+        if not path.is_file():
+            return [nodes.paragraph("", "The pages were executed by the build itself.")]
+        found = json.loads(path.read_text())
+        lines = ["| page | seconds | cells |", "| --- | ---: | ---: |"]
+        for page, entry in sorted(found["pages"].items()):
+            lines.append(f"| {{doc}}`/{page}` | {entry['seconds']:.1f} | {entry['cells']} |")
+        versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+        lines += ["", f"Versions: {versions}.", "", found["machine"]]
+        return written(self, "\n".join(lines))
+
+
+def resolve_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Once all pages are read: where a claim is taught, and which claims belong together."""
+    places = getattr(app.env, "attnlab_places", {})
+    for node in list(doctree.findall(Place)):
+        line = nodes.paragraph(classes=["al-links"])
+        if node["name"] in places:
+            page, target = places[node["name"]]
+            title = app.env.titles[page].astext()
+            line += nodes.Text("Taught in ")
+            line += make_refnode(app.builder, docname, page, target, nodes.Text(title))
+            line += nodes.Text(". ")
+        for name in node["others"]:
+            try:
+                other = claims.get(name)
+            except ValueError as error:
+                LOG.warning(str(error), location=docname)
+                continue
+            page = ERRATA if other.kind == "erratum" else LEDGER
+            words = nodes.Text(f"{other.number}" if other.kind != "erratum" else name)
+            line += make_refnode(app.builder, docname, page, anchor(other), words)
+            line += nodes.Text(" ")
+        node.replace_self(line if line.children else [])
+
+
+def merge(app: Sphinx, env: Any, docnames: set[str], other: Any) -> None:
+    """For parallel reading."""
+    env.__dict__.setdefault("attnlab_places", {}).update(getattr(other, "attnlab_places", {}))
+
+
+def purge(app: Sphinx, env: Any, docname: str) -> None:
+    """A page that is read again says its places anew."""
+    places = env.__dict__.setdefault("attnlab_places", {})
+    for name in [name for name, (page, _) in places.items() if page == docname]:
+        del places[name]
+
+
+def page_context(
+    app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Reading time, download, citation; and no script twice."""
+    seen: set[str] = set()
+    scripts = []
+    for script in context.get("script_files", []):
+        name = str(getattr(script, "filename", script))
+        body = str(getattr(script, "attributes", {}).get("body", ""))
+        if "thebe" in name.lower() or "thebe" in body.lower():
+            continue  # live code cells are not offered; its script is added twice and clashes
+        if name and name in seen:
+            continue
+        seen.add(name)
+        scripts.append(script)
+    context["script_files"] = scripts
+    if doctree is None or not pagename.startswith("book/"):
+        return
+    words = len(doctree.astext().split())
+    minutes = max(1, round(words / WORDS_A_MINUTE))
+    root = context["pathto"]("", 1)
+    meta = [f"about {minutes} minute{'s' if minutes > 1 else ''} to read"]
+    download = f"downloads/{pagename.removeprefix('book/')}.ipynb"
+    if (BUILD / "web" / download).is_file():
+        meta.append(f'<a href="{root}{download}" download>download as notebook</a>')
+    meta.append('<a href="#cite-this-page">cite</a>')
+    title = re.sub(r"<[^>]+>", "", context.get("title", pagename))
+    year = os.environ.get("ATTNLAB_YEAR", "2026")
+    head = f'<p class="al-meta">{" · ".join(meta)}</p>'
+    key = "attnlab_" + re.sub(r"\W+", "_", pagename.removeprefix("book/"))
+    foot = (
+        f'<details class="al-cite" id="cite-this-page"><summary>Cite this page</summary>'
+        f"<p>attnlab {claims_version()}: “{title}”, {year}.</p>"
+        f"<pre>@misc{{{key},\n  title = {{{title}}},\n  howpublished = {{attnlab "
+        f"{claims_version()}}},\n  year = {{{year}}}\n}}</pre></details>"
+    )
+    body = context.get("body", "")
+    context["body"] = body.replace("</h1>", f"</h1>\n{head}", 1) + foot
+
+
+def claims_version() -> str:
+    """Of the library that this book was built with."""
+    import attnlab
+
+    return attnlab.__version__
+
+
+def configure(app: Sphinx, config: Any) -> None:
+    """Results of other code, or other cells, are never read: the cache's name holds both."""
+    place = os.environ.get("ATTNLAB_CACHE")
+    if place:
+        config.nb_execution_cache_path = place
+    if os.environ.get("ATTNLAB_COURSE"):
+        config.hide_solutions = True
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register all of it."""
+    app.add_directive("statement", Statement)
+    app.add_directive("ledger", Ledger)
+    app.add_directive("ledger-totals", Totals)
+    app.add_directive("ran", Ran)
+    app.add_role("claim", ClaimRole())
+    app.add_node(Place)
+    app.connect("config-inited", configure, priority=100)
+    app.connect("env-purge-doc", purge)
+    app.connect("env-merge-info", merge)
+    app.connect("doctree-resolved", resolve_places)
+    app.connect("html-page-context", page_context, priority=900)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,45 @@
+"""Serve the built book and print its address: python book/_tools/serve.py [port]."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import sys
+from pathlib import Path
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Files, quietly; modules with the type that browsers ask for."""
+
+    extensions_map = {  # noqa: RUF012
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".js": "text/javascript",
+    }
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing for each file."""
+
+
+def main() -> None:
+    """Serve until interrupted, at the first free port from 8000."""
+    if not (HTML / "index.html").is_file():
+        sys.exit("the book is not built: make book")
+    handler = functools.partial(Handler, directory=str(HTML))
+    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
+    for port in (*range(wanted, wanted + 20), 0):
+        try:
+            server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+            break
+        except OSError:
+            continue
+    print(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)", flush=True)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""A server of the built site and a Chromium that may talk to nobody else."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "_build" / "html"
+QUIET = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+HELP = (
+    "the browser tests need Chromium: install it with `apt-get install chromium` or "
+    "`.venv/bin/playwright install chromium`, or name it in ATTNLAB_CHROMIUM"
+)
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    """Serves quietly, and knows what a module is on every machine."""
+
+    extensions_map = {  # noqa: RUF012
+        **http.server.SimpleHTTPRequestHandler.extensions_map,
+        ".js": "text/javascript",
+    }
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def serve(folder: Path) -> http.server.ThreadingHTTPServer:
+    """A server on a free port."""
+    handler = functools.partial(Handler, directory=str(folder))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """Address of the built book."""
+    if not (HTML / "index.html").is_file():
+        pytest.fail("the book is not built: make book")
+    server = serve(HTML)
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One browser for all tests of a process."""
+    names = (os.environ.get("ATTNLAB_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
+    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        except Exception as error:
+            pytest.fail(f"{HELP}\n{error}")
+        yield browser
+        browser.close()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def open_page(chromium: Browser, site: str) -> Iterator[Open]:
+    """``open_page("svm/margin", width=390)``: a page that must not err, nor ask another host."""
+    contexts: list[BrowserContext] = []
+    wrong: list[str] = []
+
+    def visit(path: str, *, width: int = 1280, height: int = 900, wait: bool = True, **how: object):
+        context = chromium.new_context(viewport={"width": width, "height": height}, **how)
+        contexts.append(context)
+
+        def gate(route) -> None:
+            url = route.request.url
+            if url.startswith((site, "data:", "blob:")):
+                route.continue_()
+            else:
+                wrong.append(f"asks another host: {url}")
+                route.abort()
+
+        context.route("**/*", gate)
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
+        page.on(
+            "console",
+            lambda message: (
+                wrong.append(f"{path}: {message.text} {message.location}")
+                if message.type == "error" and "favicon.ico" not in str(message.location)
+                else None
+            ),
+        )
+        page.goto(f"{site}/{path}", wait_until="domcontentloaded", timeout=90_000)
+        if wait:
+            page.wait_for_load_state("load", timeout=90_000)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert not wrong, "\n".join(wrong)

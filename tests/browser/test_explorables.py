@@ -1,0 +1,262 @@
+"""Every explorable by mouse, touch and keyboard; what it says is what attnlab computes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnlab import models, optim, problems, svm, theory, widgets
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+BUILT = sorted((HTML / "book").rglob("*.html")) if HTML.is_dir() else []
+
+
+def home(name: str) -> str:
+    """The first page that carries an explorable."""
+    for path in BUILT:
+        if f'data-explorable="{name}"' in path.read_text(encoding="utf-8"):
+            return path.relative_to(HTML).as_posix()
+    raise AssertionError(f"no page shows {name}")
+
+
+NAMES = [getattr(widgets, name).name for name in widgets.__all__ if name != "Explorable"]
+
+
+def start(open_page, name: str, query: str = "", **how: Any):
+    page = open_page(home(name) + query, **how)
+    page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
+    selector = f'[data-explorable="{name}"]'
+    page.locator(selector).first.scroll_into_view_if_needed()
+    page.wait_for_selector(f"{selector}[data-ready]", timeout=60_000)
+    return page, page.locator(selector).first
+
+
+def readout(root) -> str:
+    return root.locator(".al-readout").inner_text()
+
+
+def settled(page) -> None:
+    page.wait_for_timeout(150)  # a frame, and the state's way into the address
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_keyboard_changes_what_is_said(open_page, name: str) -> None:
+    """Tab reaches a control, arrow keys move it, the read-out follows; reset brings it back."""
+    page, root = start(open_page, name)
+    before = readout(root)
+    control = root.locator('[tabindex="0"][role], input[type="range"]').first
+    control.focus()
+    for key in ("ArrowLeft", "ArrowLeft", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    if readout(root) == before:  # a slider at its other end, or a button chosen already
+        other = root.locator('[tabindex="0"][role], input[type="range"]').nth(1)
+        other.focus()
+        for key in ("ArrowLeft", "ArrowUp", "ArrowRight", "Enter"):
+            page.keyboard.press(key)
+    settled(page)
+    changed = readout(root)
+    assert changed != before
+    page.wait_for_timeout(600)
+    assert root.locator('[aria-live="polite"]').inner_text(), "assistive technology hears it"
+    root.get_by_role("button", name="Reset").click()
+    settled(page)
+    assert readout(root) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_address_restores_the_state(open_page, name: str) -> None:
+    page, root = start(open_page, name)
+    control = root.locator('input[type="range"], button[data-value], [role="button"]').first
+    if control.get_attribute("type") == "range":
+        control.focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowLeft")
+    else:
+        control.click()
+    root.locator("[data-bet]").first.click()
+    settled(page)
+    said, told = readout(root), root.locator(".al-told").inner_text()
+    assert f"{name}=" in page.url
+    query = page.url[page.url.index("?") :].split("#")[0]
+    again, other = start(open_page, name, query)
+    settled(again)
+    assert readout(other) == said
+    assert other.locator(".al-told").inner_text() == told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_touch_and_mouse(open_page, name: str) -> None:
+    """A finger on a phone, and a mouse, move the first thing that can be moved."""
+    for how in ({"width": 390, "has_touch": True}, {"width": 1280}):
+        page, root = start(open_page, name, **how)
+        before = readout(root)
+        handle = root.locator('.al-handle[role="slider"]')
+        if handle.count():
+            handle.first.scroll_into_view_if_needed()
+            box = handle.first.locator(".al-reach").bounding_box()
+            x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+            drag(page, root, x, y, 25, -40, "has_touch" in how)
+        elif root.locator('.al-handle[role="button"]').count():
+            target = root.locator('.al-handle[role="button"]').first
+            target.scroll_into_view_if_needed()
+            target.tap() if "has_touch" in how else target.click()
+        else:
+            box = root.locator('input[type="range"]').first.bounding_box()
+            x, y = box["x"] + 0.35 * box["width"], box["y"] + box["height"] / 2
+            if "has_touch" in how:
+                page.touchscreen.tap(x, y)
+            else:
+                page.mouse.click(x, y)
+        settled(page)
+        assert readout(root) != before, how
+
+
+def drag(page, root, x: float, y: float, dx: float, dy: float, touch: bool) -> None:
+    if not touch:
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for k in range(1, 6):
+            page.mouse.move(x + dx * k / 5, y + dy * k / 5)
+        page.mouse.up()
+        return
+    client = page.context.new_cdp_session(page)
+    point = [{"x": x, "y": y}]
+    client.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": point})
+    for k in range(1, 6):
+        point = [{"x": x + dx * k / 5, "y": y + dy * k / 5}]
+        client.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": point})
+    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def state_of(page, name: str) -> dict[str, Any]:
+    """What the address says, over the module's own start."""
+    found = page.evaluate(
+        """async ([name]) => {
+          const root = new URL("../".repeat(document.body.dataset.depth || 1), document.baseURI);
+          const text = new URLSearchParams(location.search).get(name) || "{}";
+          return JSON.parse(text);
+        }""",
+        [name],
+    )
+    return dict(found)
+
+
+def test_token_board_says_what_attnlab_computes(open_page) -> None:
+    page, root = start(open_page, "token_board")
+    handle = root.locator('[data-handle="x00"]')
+    handle.focus()
+    for key in ("Shift+ArrowRight", "ArrowUp", "ArrowUp", "Shift+ArrowDown"):
+        page.keyboard.press(key)
+    settled(page)
+    state = {**widgets.token_board.DEFAULT, **state_of(page, "token_board")}
+    problem = problems.TokenProblem(**{k: np.array(state[k], float) for k in ("X", "z", "y", "v")})
+    margin = svm.attention_svm(problem)
+    rule = optim.NormalizedGD(0.1)
+    run = optim.train(models.Attention(start="zero"), problem, rule, steps=240)
+    expected = float(svm.correlation(run.params["W"], margin.W))
+    assert float(root.get_attribute("data-cosine")) == pytest.approx(expected, abs=1e-9)
+    assert f"Margin {1 / margin.norm:.3f}" in readout(root)
+    assert root.get_attribute("data-status") == "optimal"
+
+
+def test_token_board_shows_infeasible_as_such(open_page) -> None:
+    """Tokens of one sequence in one point cannot be told apart."""
+    flat = {"X": [[[1, 0.5], [1, 0.5], [1, 0.5]], [[0.9, 1], [-0.5, -0.8], [-1.1, 0.3]]]}
+    _, root = start(open_page, "token_board", f"?token_board={json.dumps(flat)}")
+    assert root.get_attribute("data-status") == "infeasible"
+    assert "infeasible" in readout(root)
+
+
+def test_pick_token_agrees_about_local_optimality(open_page) -> None:
+    board = widgets.PickToken()
+    for pick in ([0, 0], [2, 0], [0, 2], [1, 2], [2, 2]):
+        found = svm.locally_optimal(board.problem, np.array(pick))
+        query = f"?pick_token={json.dumps({'pick': pick})}"
+        _, root = start(open_page, "pick_token", query)
+        assert root.get_attribute("data-local") == str(bool(found.as_printed)).lower()
+
+
+@pytest.mark.parametrize(("c", "good"), [(0.1, True), (0.3, True), (0.5, False), (1.0, False)])
+def test_fate_of_start_flips_between_3_and_5_tenths(open_page, c: float, good: bool) -> None:
+    _, root = start(open_page, "fate_of_start", f"?fate_of_start={json.dumps({'c': c})}")
+    found = float(root.get_attribute("data-good"))
+    assert (found > 0.99) is good
+    problem = problems.bad_direction()
+    wrong = svm.attention_svm(problem, np.array([1, 1]))
+    model, start_at = models.Attention(start="zero"), {"W": c * wrong.W / wrong.norm}
+    run = optim.train(model, problem, optim.GD(0.05), 19330, params=start_at, every=19330)
+    expected = float(svm.correlation(run.params["W"], svm.attention_svm(problem).W))
+    assert found == pytest.approx(expected, abs=1e-6)
+
+
+def test_water_filling_is_lemma_6(open_page) -> None:
+    _, root = start(open_page, "water_filling", f"?water_filling={json.dumps({'lambda': 0.7})}")
+    expected = theory.svm.water_filling([1, 0.8, 0.55, 0.3, 0], 0.7)
+    assert json.loads(root.get_attribute("data-weights")) == pytest.approx(expected, abs=1e-9)
+
+
+def test_finite_part_keeps_the_shares(open_page) -> None:
+    shares, masked = [], []
+    for R in (2, 30):
+        _, root = start(open_page, "finite_part", f"?finite_part={json.dumps({'R': R})}")
+        shares.append(root.get_attribute("data-shares"))
+        masked.append(float(root.get_attribute("data-masked")))
+    assert shares[0] == shares[1] == "0.700 : 0.300;0.400 : 0.600"
+    assert masked[1] < 1e-4 * masked[0]
+
+
+def test_two_norms_swap(open_page) -> None:
+    _, root = start(open_page, "two_norms")
+    (w_fro, w_nuc), (kq_fro, kq_nuc) = json.loads(root.get_attribute("data-correlations"))
+    assert w_fro > 0.985
+    assert kq_nuc > 0.985
+    assert w_nuc == pytest.approx(0.86, abs=0.04)
+    assert kq_fro == pytest.approx(0.86, abs=0.04)
+
+
+def test_arithmetic_parts(open_page) -> None:
+    _, root = start(open_page, "arithmetic")
+    published, exact = json.loads(root.get_attribute("data-angles"))
+    assert exact < 1e-4 < 1e-3 < published
+
+
+def test_how_often_is_the_stored_sweep(open_page) -> None:
+    _, root = start(open_page, "how_often")
+    found = widgets.sweeps.stored()
+    kind = found["kind"][list(found["n"]).index(5), list(found["T"]).index(5), :, :, 0]
+    expected = (kind == 2).mean(axis=-1)
+    shown = json.loads(root.get_attribute("data-global"))
+    assert shown == pytest.approx(expected, abs=1e-6)
+    assert expected[-1] > 0.95 > 0.5 > expected[0]
+
+
+def test_reduced_motion_jumps_to_the_end(open_page) -> None:
+    page, root = start(open_page, "two_norms", reduced_motion="reduce")
+    slider = root.locator('input[type="range"]')
+    slider.focus()
+    page.keyboard.press("Home")
+    root.get_by_role("button", name="Play").click()
+    settled(page)
+    assert int(slider.input_value()) == int(slider.get_attribute("max"))
+
+
+def test_a_drag_draws_once_a_frame(open_page) -> None:
+    """However many events arrive; ``benchmarks/drag.py`` measures what a drawing costs."""
+    page, root = start(open_page, "token_board")
+    handle = root.locator('[data-handle="x00"]')
+    box = handle.locator(".al-reach").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    before = int(root.get_attribute("data-draws"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 20, steps=200)
+    page.mouse.up()
+    settled(page)
+    drawn = int(root.get_attribute("data-draws")) - before
+    assert 1 <= drawn <= 201
+    state = state_of(page, "token_board")
+    assert state["X"][0][0] != widgets.token_board.DEFAULT["X"][0][0]

@@ -1,0 +1,137 @@
+"""Every page: no foreign host, no error, no sideways scroll, legible, within its budget."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
+
+PAGES = (
+    sorted(path.relative_to(HTML).as_posix() for path in (HTML / "book").rglob("*.html"))
+    if HTML.is_dir()
+    else []
+)
+# The theme's own, recorded: rules that fire outside what we write.
+THEMES_OWN = {
+    "landmark-unique",
+    "scrollable-region-focusable",
+    "aria-required-children",  # the bibliography: docutils marks it as a list of entries
+}
+RULES = {
+    "resultTypes": ["violations"],
+    "preload": False,
+}  # preloading would fetch style sheets anew
+BUDGET = 400_000  # bytes of script and data a page may add to theme and MathJax, compressed
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.ids: set[str] = set()
+        self.pictures: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        found = dict(attributes)
+        if found.get("id"):
+            self.ids.add(str(found["id"]))
+        if tag == "img":
+            self.pictures.append(found)
+        for name in ("href", "src"):
+            if found.get(name):
+                self.targets.append(str(found[name]))
+
+
+def read(path: Path) -> Links:
+    links = Links()
+    links.feed(path.read_text(encoding="utf-8"))
+    return links
+
+
+def test_there_are_pages() -> None:
+    assert len(PAGES) >= 10, "the book is not built: make book"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    here = HTML / page
+    for target in read(here).targets:
+        url = urlparse(target)
+        assert url.scheme in ("", "http", "https", "mailto", "data"), target
+        if url.scheme or target.startswith(("#", "javascript:")):
+            continue
+        file = (here.parent / unquote(url.path)).resolve() if url.path else here
+        assert file.exists(), f"{page} links to {target}"
+        if url.fragment and file.suffix == ".html":
+            assert unquote(url.fragment) in read(file).ids, f"{page} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pictures_have_alternative_text(page: str) -> None:
+    for picture in read(HTML / page).pictures:
+        assert (picture.get("alt") or "").strip(), f"{page}: {picture.get('src')}"
+        assert not re.search(r"\.(png|svg)$", picture["alt"] or ""), f"{page}: a file name"
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+def test_page_is_quiet_and_fits(open_page, page: str, width: int, theme: str) -> None:
+    """The fixture fails on errors and on foreign requests; here: width, mathematics, rules."""
+    shown = open_page(page, width=width, color_scheme=theme, reduced_motion="reduce")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    shown.wait_for_function(
+        "() => !window.MathJax || !MathJax.startup || !!MathJax.startup.promise"
+    )
+    assert shown.evaluate("document.querySelectorAll('mjx-merror').length") == 0
+    assert shown.evaluate("document.documentElement.scrollWidth") <= width
+    found = Axe().run(shown, context=".bd-article", options=RULES)
+    serious = [
+        f"{entry['id']}: {entry['help']} {[node['target'] for node in entry['nodes']][:3]}"
+        for entry in found.response["violations"]
+        if entry["impact"] in ("serious", "critical") and entry["id"] not in THEMES_OWN
+    ]
+    assert not serious, "\n".join(serious)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page_weight(page: str) -> None:
+    """What a page adds: its data, the explorables' modules, the kit."""
+    text = (HTML / page).read_text(encoding="utf-8")
+    data = "".join(re.findall(r'<script type="application/json">(.*?)</script>', text, re.S))
+    weight = len(gzip.compress(data.encode()))
+    names = set(re.findall(r'data-explorable="(\w+)"', text))
+    if names:
+        kit = [*(HTML / "explorables" / "kit").iterdir(), HTML / "explorables" / "host.js"]
+        modules = [HTML / "explorables" / f"{name}.js" for name in names]
+        weight += sum(len(gzip.compress(path.read_bytes())) for path in (*kit, *modules))
+    assert weight <= BUDGET, f"{page}: {weight} bytes"
+
+
+def test_the_lost_find_home(open_page, site: str) -> None:
+    page = open_page("404.html")
+    page.wait_for_timeout(300)
+    assert page.get_attribute("#home", "href") == "/"
+
+
+def test_downloads_are_clean() -> None:
+    """No directive and no role is left over, and the kernel is an ordinary one."""
+    notebooks = sorted((HTML / "downloads").rglob("*.ipynb"))
+    assert notebooks
+    for path in notebooks:
+        notebook = json.loads(path.read_text())
+        assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+        for cell in notebook["cells"]:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                assert not re.search(r"^(`{3,}|:{3,})\{", text, re.M), f"{path.name}: {text[:80]}"
+                assert not re.search(r"\{[\w:-]+\}`", text), f"{path.name}: {text[:80]}"
+            else:
+                assert not cell["outputs"]
