@@ -30,6 +30,7 @@ PAGES = {
     "svm/margin": "The attention SVM",
     "svm/norms": "Two parameterisations, two norms",
     "svm/descent": "Where gradient descent really goes",
+    "svm/local": "Staying at a worse token",
     "svm/global": "When width makes it global",
     "svm/many": "Many tokens at once",
     "svm/sequences": "Sequences and causal masks",

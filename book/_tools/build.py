@@ -170,13 +170,13 @@ def run_page(page: str) -> tuple[str, Any, float, str]:
         timeout=300,
         kernel_name="python3",
         record_timing=False,  # time stamps would make two builds differ, and the cache miss
-        store_widget_state=False,
         resources={"metadata": {"path": str(ROOT / Path(page).parent)}},
     )
     try:
         client.execute()
     except CellExecutionError as error:
         return page, None, 0.0, str(error)
+    notebook.metadata.pop("widgets", None)  # explorables carry their state themselves
     return page, notebook, time.perf_counter() - start, ""
 
 

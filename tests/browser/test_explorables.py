@@ -173,7 +173,7 @@ def test_token_board_shows_infeasible_as_such(open_page) -> None:
 
 def test_pick_token_agrees_about_local_optimality(open_page) -> None:
     board = widgets.PickToken()
-    for pick in ([0, 0], [2, 0], [0, 2], [1, 2], [2, 2]):
+    for pick in ([0, 0], [1, 0], [2, 0], [0, 2], [1, 2], [2, 2]):
         found = svm.locally_optimal(board.problem, np.array(pick))
         query = f"?pick_token={json.dumps({'pick': pick})}"
         _, root = start(open_page, "pick_token", query)

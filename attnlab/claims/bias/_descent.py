@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from attnlab import _checks as check
 from attnlab import optim, problems, svm, theory
 from attnlab._checks import Array
 from attnlab.claims._measure import Measurement, at_least, at_most, equal, slope
@@ -178,7 +179,7 @@ def _after(at: Setting, path: Array, step: float, eps: float, where: str) -> Ite
     fine = (ahead >= 0.0) & (size >= 0.5)
     begin = int(np.flatnonzero(~fine.all(axis=-1)).max()) + 1
     if begin >= len(path):
-        raise AssertionError(f"no step after which the gradient is aligned, {where}")
+        raise check.fail("path", f"a step from which on (27) holds, {where}", "none")
     state = {
         "norm": size[begin],
         "correlation": cosine[begin],

@@ -195,6 +195,7 @@ def _events(problem: problems.TokenProblem, at: Sizes) -> dict[str, BoolArray]:
     "as often. With d = 20 the norms do not concentrate.",
 )
 def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    instances = max(instances, 50)  # fewer cannot tell a share of one tenth from one
     allowed = DELTA + 6.0 * np.sqrt(DELTA * (1.0 - DELTA) / instances)
     for n in (2, 10):
         at = joint.conditioned(n, 1.0)

@@ -49,7 +49,7 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     for scaling in ("linear", "sqrt"):
         for width in (20, 200):
             model, params, drawn = network(
-                rng, instances, n=10, T=30, d=1, width=width, scaling=scaling, pooling="mean"
+                rng, instances, n=10, T=15, d=1, width=width, scaling=scaling, pooling="mean"
             )
             F = np.linalg.svd(model.features(params, drawn), compute_uv=False)
             name = f"d=1, tau_0 {scaling}, d_m={width}"
@@ -78,7 +78,7 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield equal("d=1: output from three numbers", model.forward(run.params, drawn), three, size=1.0)
     floor = e.effective_floor(kappa, drawn)
     yield at_least("d=1: loss after training against the floor at its attention", reached, floor)
-    lowest = e.effective_floor(np.linspace(-5.0, 5.0, 101)[:, None], drawn).min(axis=0)
+    lowest = e.effective_floor(np.linspace(-5.0, 5.0, 41)[:, None], drawn).min(axis=0)
     share = lowest / (drawn.y**2).mean(axis=-1)
     yield at_least("d=1: lowest floor over the labels' mean square", share, 0.02)
     two, start, few = network(rng, 50, n=2, T=5, d=1, width=50, scaling="linear")

@@ -70,7 +70,7 @@ def _rows(problem: problems.TokenProblem, tokens: IntArray | None = None) -> Arr
     r"\ge\gamma_\alpha\}$; $\mathrm{cone}_\epsilon(\alpha)$ holds the $W$ of rank at most $m$ with "
     r"$\min_i\max_{t\in\mathrm{low}_i}\min_{\tau\in\mathrm{high}_i}(x_{it}-x_{i\tau})^\top Wz_i\ge"
     r"\epsilon\|W\|_F$.",
-    page="svm/norms",
+    page="svm/local",
     instances=300,
     reason="The set is compared with its meaning, evaluated token by token. Inside and outside: "
     "random matrices, and their negatives.",
@@ -157,7 +157,7 @@ def cone_membership(
     r"If $\diamond$-SVM is feasible: $\alpha$ locally optimal $\Rightarrow W^{mm}_\alpha\in"
     r"\mathrm{cone}_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never. With unique "
     r"$\mathrm{opt}$, $\mathrm{cone}_\epsilon(\mathrm{opt})$ is all matrices of rank at most $m$.",
-    page="svm/norms",
+    page="svm/local",
     status="holds with correction",
     correction=r"Locally optimal must include $T_i\ne\emptyset$ wherever $\mathrm{high}_i\ne"
     r"\emptyset$: without a support token nothing stands before the better ones.",
@@ -261,7 +261,7 @@ def without_a_cone() -> Iterator[Measurement]:
     r"has $\mathrm{dist}(\bar W_R/(R\,\Xi_\diamond),\mathcal W^{mm})\to0$, $\Xi_\diamond=1/"
     r"\|W^{mm}_\alpha\|_\diamond$; for unique $\mathrm{opt}$ the same over all matrices of rank at "
     r"most $m$.",
-    page="svm/norms",
+    page="svm/local",
     status="holds with correction",
     correction=r"$\alpha$ must have support tokens wherever a token scores higher (as in Lemma 5): "
     r"else the cone stays away from $W^{mm}_\alpha$. And $\bar W_R$ is an $\arg\min$.",

@@ -30,6 +30,8 @@ def trapped() -> Iterator[Measurement]:
     ):
         yield at_least(f"{what}: B.2 holds", svm.assumption_b2(problem).holds, 1.0)
         eta = float(theory.svm.descent_step(curvature.smoothness(model, problem).W))
+        if problem is fixed:
+            yield equal(f"{what}: step 1 / L_W", eta, 1.67e-3, within=2e-3, role="correction")
         run = optim.train(model, problem, optim.GD(eta), 8000, params={"W": start}, every=8000)
         seen = model.attention(run.params, problem)
         best = np.take_along_axis(seen, problem.optimal[:, None], axis=-1)
@@ -201,7 +203,7 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "Assumption C",
     "the first gradient step from zero favours every optimal token",
     r"$(x_{it}-x_{i\,\mathrm{opt}_i})^\top\nabla\mathcal L(0)z_i>0$ for all $t\ne\mathrm{opt}_i$.",
-    page="svm/descent",
+    page="svm/global",
     instances=300,
     reason="Inside and outside: random instances that do and do not satisfy it (about one in three "
     "does at n = T = 4, d = 8). The gradient at 0 is formed from its closed form.",
@@ -279,6 +281,7 @@ def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             0.5,
             role=role,
         )
+    yield from _single_margins()
     drawn = problems.sphere(n=4, T=4, d=8, min_gap=0.05, trials=6 * instances, rng=rng)
     good = np.asarray(svm.assumption_c(drawn).holds) & (svm.attention_svm(drawn).norm < 8.0)
     drawn = cases.some(drawn, good)
@@ -301,6 +304,19 @@ def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         drawn.X * R[:, None, None, None], drawn.z, drawn.y, drawn.v / R[:, None]
     )
     yield from settles(big, W / R[:, None, None], "large first step", "correction", step_size=0.02)
+
+
+def _single_margins() -> Iterator[Measurement]:
+    """Equation 63a: inside the cone the gradient raises every single margin."""
+    opposed, model = cases.opposed(-0.95), models.Attention(start="zero")
+    F = theory.svm.features(opposed)[[0, 1], 1 - opposed.optimal].reshape(2, -1)
+    W = (np.linalg.pinv(F) @ np.array([0.5, 1.5])).reshape(3, 3)  # margins of that ratio
+    mu = _opening(opposed, W)
+    W_mm = svm.attention_svm(opposed).W
+    W = cases.unit(W) * theory.svm.lemma_12_radius(opposed, W_mm, mu)
+    G, _ = cases.downhill(model, opposed, W)
+    rise = theory.svm.token_margins(opposed, cases.unit(G))[[0, 1], 1 - opposed.optimal]
+    yield at_least("least margin of -gradient in the cone (63a)", rise, 0.0, role="step")
 
 
 def _opening(problem: problems.TokenProblem, W: Array) -> Array:

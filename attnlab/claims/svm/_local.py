@@ -24,7 +24,7 @@ DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, a
     r"W^{mm}_\alpha z_i=1\}$; $\alpha$ is locally optimal if "
     r"$\gamma_{i\alpha_i}>\gamma_{it}$ for all "
     r"$t\in T_i$ and all $i$.",
-    page="svm/descent",
+    page="svm/local",
     instances=200,
     errata=("svm.erratum-15", "svm.erratum-32"),
     reason="Inside: the optimal tokens, which always are. Outside: the worst tokens. $T_i$ may be "
@@ -114,7 +114,7 @@ def stays(
     r"no stationary point; (T2) gradient descent from inside it with $\eta\le O(\min(1/L_W,"
     r"\zeta(\mu)))$ has $\|W(k)\|_F\to\infty$ and $W(k)/\|W(k)\|_F\to W^{mm}_\alpha/"
     r"\|W^{mm}_\alpha\|_F$.",
-    page="svm/descent",
+    page="svm/local",
     instances=30,
     errata=("svm.erratum-12", "svm.erratum-15", "svm.erratum-28", "svm.erratum-29"),
     reason="With the paper's constants (67) and (74), which need support tokens in every sample; "

@@ -172,7 +172,7 @@ def crossing() -> tuple[problems.TokenProblem, Array, Array, theory.svm.LocalCon
     r"point in $\mathcal C_{\mu,R}(W^{mm}_\alpha)$; for $V,W\in\mathrm{cone}_\mu(W^{mm}_\alpha)$, "
     r"$\|V\|_F=\|W^{mm}_\alpha\|_F$, $C\max_i(1-s_{i\alpha_i})\ge-\langle\nabla\mathcal L(W),V"
     r"\rangle\ge c\min_i(1-s_{i\alpha_i})$.",
-    page="svm/descent",
+    page="svm/local",
     status="holds with correction",
     correction=r"The bounds need $\|W\|_F\ge R$ of (74) too, and $T_i\ne\emptyset$ for every $i$ "
     r"in "
@@ -248,7 +248,7 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"every $W\in"
     r"\mathcal C_{\mu,R}(W^{mm}_\alpha)$, $\mu$ of (67), has $\langle\nabla\mathcal L(W),W/\|W\|_F"
     r"\rangle\ge(1+\pi)\langle\nabla\mathcal L(W),W^{mm}_\alpha/\|W^{mm}_\alpha\|_F\rangle$.",
-    page="svm/descent",
+    page="svm/local",
     status="holds with correction",
     correction=r"$T_i\ne\emptyset$ for every $i$, or the margins of samples without support tokens "
     r"must enter $\delta$ of (67): else their tokens come nearest inside the cone.",

@@ -112,7 +112,7 @@ def _two_bounds(
     r"\le R}\mathcal L(W)$ has $\lim_{R\to\infty}\mathrm{dist}(\bar W_{\diamond,R}/R,\ "
     r"\mathcal W^{mm}"
     r"_\diamond)$, with $\mathcal W^{mm}_\diamond$ normalized to unit $\diamond$-norm.",
-    page="svm/sequences",
+    page="svm/norms",
     status="holds with correction",
     correction=r"$\bar W_{\diamond,R}\in\arg\min$, and the limit is 0: the printed line ends "
     r"before "
@@ -139,7 +139,7 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     "Theorem 2 for sequences, sequence masks included",
     r"Under A, E, unique $\mathrm{opt}$ and feasibility: $\bar W_R/R\to W^{mm}/\|W^{mm}\|_F$ and "
     r"$\mathrm{dist}(\bar Q_R\bar K_R^\top/R,\ \mathcal W^{mm}_\star/\|W^{mm}_\star\|_\star)\to0$.",
-    page="svm/sequences",
+    page="svm/norms",
     status="holds with correction",
     correction=r"$\bar K_R\bar Q_R^\top$, as everywhere else ($W=KQ^\top$); and $m=d$, or the "
     r"solution must be assumed unique: with a rank limit the Frobenius problem can have several.",

@@ -185,7 +185,7 @@ def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     r"W^{mm}_\alpha\in\mathrm{cone}"
     r"_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never; $\mathrm{cone}_\epsilon(\mathrm{"
     r"opt})=\mathcal R_m$ for unique $\mathrm{opt}$.",
-    page="svm/sequences",
+    page="svm/local",
     status="holds with correction",
     correction=r"$T_{ik}\ne\emptyset$ wherever $\mathrm{high}_{ik}\ne\emptyset$.",
     instances=60,
@@ -203,7 +203,7 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"$h_k$ are $L_h$-Lipschitz, and for some $c_\alpha>0$ every convex combination $x(s)$ over "
     r"$\mathrm{low}^\alpha_{ik}\cup\{\alpha_{ik}\}$ has $Y_{ik}h_k(x(s))\le\gamma^\alpha_{ik}-c("
     r"1-s_{\alpha_{ik}})$.",
-    page="svm/sequences",
+    page="svm/many",
     instances=300,
     reason="Inside: linear heads with the $c_\\alpha$ of (87), attained at corners; convex (ReLU) "
     "heads with labels +1. Outside: the same heads with labels -1.",

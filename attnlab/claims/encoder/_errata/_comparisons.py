@@ -31,7 +31,7 @@ def alpha_squared(p: Pieces) -> Array:
     instances=3,
     reason="The paper's own synthetic data (100 raw Gaussian samples of 10 tokens with 100 "
     "features), LeCun weights, the same for both scalings.",
-    about=("encoder.theorem-1",),
+    about=("encoder.theorem-1", "encoder.section-c6"),
 )
 def s12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     found = np.array([_paper_data(rng) for _ in range(instances)])  # one at a time: 8 MB each
@@ -64,7 +64,7 @@ def _paper_data(rng: np.random.Generator) -> tuple[float, float, float, float]:
     r"left is an effect of the step size.",
     page="encoder/scaling",
     instances=20,
-    about=("encoder.theorem-1", "encoder.theorem-2"),
+    about=("encoder.theorem-1", "encoder.theorem-2", "encoder.section-c5"),
 )
 def s13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     width, d, n = 60, 12, 6

@@ -76,11 +76,11 @@ def _one_long_token(rng: np.random.Generator, trials: int) -> Iterator[Measureme
     r"$[C_x^2d_s(1+3\bar\lambda_Kz)]$; (24) $[C_x^2d_s(1+3\bar\lambda_Qz)]$.",
     page="encoder/curvature",
     instances=60,
-    about=("encoder.lemma-14",),
+    about=("encoder.lemma-14", "encoder.assumption-1"),
 )
 def s18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 40
-    p = _one_leader(rng, instances, T)
+    p = _one_leader(rng, max(instances, 10), T)
     gradient, bars = frobenius([p.gradient["W_Q"]]), p.bars()
     summed, apart = _terms(p)
     yield at_most("(21): |sum U h x'|, one long token", gradient, bars.Cx * summed)

@@ -25,15 +25,15 @@ ZERO = 1e-8  # a singular value this small, relative to the largest, is rounding
     r"Assumption 2. With $d_s=1$ nothing of the kind happens.",
     page="encoder/tokens",
     instances=20,
-    about=("encoder.corollary-1", "encoder.assumption-2"),
+    about=("encoder.corollary-1", "encoder.assumption-2", "encoder.identity-4"),
 )
 def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    T, n = 20, 8
-    drawn = problems.gaussian_regression(n=n, T=1, d=T, unit_tokens=True, trials=instances, rng=rng)
+    T, n, many = 20, 8, max(instances, 10)
+    drawn = problems.gaussian_regression(n=n, T=1, d=T, unit_tokens=True, trials=many, rng=rng)
     long = problems.SequenceProblem(drawn.X.swapaxes(-1, -2), drawn.y)
     for scaling in ("sqrt", "linear"):
         for width in (16, 400):
-            p = pieces(rng, instances, width=width, scaling=scaling, problem=long)
+            p = pieces(rng, many, width=width, scaling=scaling, problem=long)
             sizes = np.linalg.svd(p.model.features(p.params, long), compute_uv=False)
             share = sizes[..., 2] / sizes[..., 0]
             at = f"tau_0 {scaling}, d_m = {width}"
@@ -47,7 +47,7 @@ def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("second eigenvalue of K over its first", values[..., 1], ZERO, role="step")
     rank = np.linalg.matrix_rank(long.X).max()
     yield at_least("Assumption 2: rank of a sample, d_s = 20, d = 1", rank, T, role="step")
-    q = pieces(rng, instances, width=400, scaling="linear", problem=drawn)
+    q = pieces(rng, many, width=400, scaling="linear", problem=drawn)
     bottom = theory.encoder.alpha(q.model, q.params, drawn)
     yield at_least("alpha with d_s = 1, d = 20", bottom, 0.1, role="correction")
 

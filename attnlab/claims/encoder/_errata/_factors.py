@@ -25,7 +25,7 @@ from attnlab.claims.encoder._errata._pieces import frobenius, nearly_fitted, pie
     about=("encoder.proposition-1",),
 )
 def t5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    p = pieces(rng, instances, n=1, T=2).scaled(W_Q=1e-6, W_K=100.0, W_V=100.0, w_O=1000.0)
+    p = pieces(rng, max(instances, 10), n=1, T=2).scaled(W_Q=1e-6, W_K=100.0, W_V=100.0, w_O=1000.0)
     slope = p.gradient["W_Q"]
     step = 1e-9 * slope[:, 0] / np.maximum(frobenius([slope]), 1e-300)[:, None, None]
     q = p.moved({"W_Q": step})
@@ -50,7 +50,7 @@ def t5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     about=("encoder.proposition-1",),
 )
 def t6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    p = nearly_fitted(rng, instances, gap=1e-10, size=0.01)
+    p = nearly_fitted(rng, max(instances, 6), gap=1e-10, size=0.01)
     e, steps = theory.encoder, 50
     bars = e.bars(p.model, p.problem, p.params, radius=1.0)
     a = e.alpha(p.model, p.params, p.problem)

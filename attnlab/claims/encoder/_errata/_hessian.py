@@ -64,7 +64,7 @@ def s8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, values in large.items():
         what = f"exponent of |H_{name}| in d_m"
         yield at_most(what, slope(WIDTHS, values), -0.8, role="step")
-        yield equal(what, slope(WIDTHS, values), -0.5, role="correction", within=0.3)
+        yield equal(what, slope(WIDTHS, values), -0.5, role="correction", within=0.5)
 
 
 def _sizes(

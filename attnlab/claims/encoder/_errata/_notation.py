@@ -27,7 +27,9 @@ from attnlab.claims.encoder._errata._pieces import Pieces, flip, frobenius, piec
     about=("encoder.lemma-13",),
 )
 def t12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    p = pieces(rng, instances, n=3, size=0.01)  # short tokens: a number below 1 and its square
+    p = pieces(
+        rng, max(instances, 10), n=3, size=0.01
+    )  # short tokens: a number below 1 and its square
     factors = theory.encoder.gradient_factors(p.bars())
     for name, role in (("w_O", "statement"), ("W_Q", "step"), ("W_K", "step")):
         each = frobenius([p.gradient[name]], trials=2)
@@ -52,7 +54,8 @@ def t12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     about=("encoder.lemma-9", "encoder.lemma-10"),
 )
 def t13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    p = pieces(rng, instances, n=1, T=4, d=4)
+    many = max(instances, 10)
+    p = pieces(rng, many, n=1, T=4, d=4)
     q = p.moved({name: rng.standard_normal(p.params[name].shape) for name in ("W_Q", "W_K")})
     turn = (q.beta - p.beta)[:, 0]  # rows i
     X, W_V = p.X[:, 0], p.params["W_V"]
@@ -63,9 +66,9 @@ def t13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     ):
         bound = np.linalg.norm(mixed @ flip(W_V), axis=-1)
         yield at_most(f"|W_V X' beta| changed, {what}", before, bound, role=role)
-    r = pieces(rng, instances, n=3)
+    r = pieces(rng, many, n=3)
     F = r.model.features(r.params, r.problem)
-    stacked = F.reshape(instances, -1, 1)
+    stacked = F.reshape(many, -1, 1)
     spectral, of_stack = (np.linalg.norm(a, ord=2, axis=(-2, -1)) for a in (F, stacked))
     yield equal("columns of Lemma 10's matrix", stacked.shape[-1], r.model.width, role="step")
     yield equal("its spectral norm, against F_pre", of_stack, spectral, role="step")

@@ -102,7 +102,7 @@ def s10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def s11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     sizes, allowed, limits = (4, 40, 400), [], []
     for n in sizes:
-        p = pieces(rng, instances, n=n, T=2, d=6, width=30)
+        p = pieces(rng, max(instances, 6), n=n, T=2, d=6, width=30)
         bars = theory.encoder.bars(p.model, p.problem, p.params, radius=1.0)
         allowed.append(float(np.median(1.0 / theory.encoder.smoothness(bars, p.loss))))
         top = np.linalg.eigvalsh(ntk.empirical(p.model, p.params, p.problem))[..., -1]
