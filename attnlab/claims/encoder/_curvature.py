@@ -10,7 +10,7 @@ from attnlab import curvature, models, problems, theory
 from attnlab._checks import Array
 from attnlab.claims._measure import Measurement, at_least, at_most, slope
 from attnlab.claims._registry import claim
-from attnlab.claims.encoder._instances import distance, median_exponent
+from attnlab.claims.encoder._instances import distance, frobenius, median_exponent
 from attnlab.models import Encoder, Params
 
 WIDTHS = np.array([10, 30, 100, 300, 1000])
@@ -57,8 +57,10 @@ def block_norms(
     norms: dict[Pair, list[Array]] = {pair: [] for pair in pairs}
     for found in hessians(model, params, problem):
         for pair, values in norms.items():
-            kind = 2 if pair in (("W_Q", "W_K"), ("W_V", "w_O")) else "fro"
-            values.append(np.linalg.norm(found.blocks[pair][:, 0], ord=kind, axis=(-2, -1)))
+            block = found.blocks[pair][:, 0]
+            full = pair in (("W_Q", "W_K"), ("W_V", "w_O"))
+            norm = np.linalg.norm(block, ord=2, axis=(-2, -1)) if full else frobenius(block)
+            values.append(norm)
     return {pair: np.concatenate(values) for pair, values in norms.items()}
 
 
