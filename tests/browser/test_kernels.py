@@ -146,9 +146,10 @@ def test_frobenius_svm(run, n: int, T: int, d: int) -> None:
         if margin.status[k] != "optimal":
             continue
         # next to infeasible ones |W| is in the thousands, and so is what rounding costs
-        near(js[k]["W"], margin.W[k], 1e-9 * max(1.0, margin.norm[k] / 100))
-        near(js[k]["margins"], margin.margins[k], 1e-8)
-        near(np.sum(js[k]["multipliers"]), margin.norm[k] ** 2, 1e-8)
+        cost = max(1.0, margin.norm[k] / 100)
+        near(js[k]["W"], margin.W[k], 1e-9 * cost)
+        near(js[k]["margins"], margin.margins[k], 1e-8 * cost)
+        near(np.sum(js[k]["multipliers"]), margin.norm[k] ** 2, 1e-8 * cost)
 
 
 def test_nuclear_svm(run) -> None:

@@ -29,7 +29,7 @@ def _missed(params: Params, drawn: SequenceProblem) -> Array:
     "Proposition 3",
     "one head with large weights attends to the relevant tokens only: margin gamma_attn",
     r"Let $Z_\mu=Z_\nu\le S^2/8$, $\Gamma_\epsilon\ge\frac{8\sqrt{2(M+1)}}{3S^2}\log"
-    r"\frac{\zeta^{-1}-1}\epsilon$. For all $t$: $0\le1-\sum_{s\in\mathcal R}\varphi_s(x_t^\top"
+    r"\frac{\zeta^{-1}-1}\epsilon$. For all $t$: $0\le1-\sum_{s\in\mathcal R}\varphi_s(x_t^\top "
     r"\Gamma_\epsilon W_{\mathrm{opt}}X^\top)\le\epsilon$, and $y\Phi(X;U_{\mathrm{opt}},"
     r"\Gamma_\epsilon W_{\mathrm{opt}})\ge\gamma_{\mathrm{attn}}(\epsilon)=\frac{\sqrt T}{\sqrt2S}"
     r"(S^2(1-\epsilon)-2\epsilon Z_\mu)$.",

@@ -79,7 +79,7 @@ FORMULAS = (
     r"For $a\in\mathbb R^T$, $b,c\in\mathbb R^d$ and $g_t=XW^\top x_t$: "
     r"$\nabla_U\Phi=\varphi(XWX^\top)X$; $\nabla_W\Phi=\sum_tx_tu_t^\top X^\top\varphi'(g_t)X$; "
     r"$\nabla_W\langle a,\nabla_U\Phi\,b\rangle=\sum_tx_ta_tb^\top X^\top\varphi'(g_t)X$; "
-    r"$\nabla_W\langle c,\nabla_W\Phi\,b\rangle=\sum_t(c^\top x_t)x_t\mathbf d_t^\top"
+    r"$\nabla_W\langle c,\nabla_W\Phi\,b\rangle=\sum_t(c^\top x_t)x_t\mathbf d_t^\top "
     r"\varphi'(g_t)X$ with $\mathbf d_t=\mathrm{diag}(Xb)Xu_t-Xu_tb^\top X^\top\varphi(g_t)"
     r"-Xbu_t^\top X^\top\varphi(g_t)$. (The paper's $W$ is the transpose of ours.)"
 )

@@ -19,7 +19,7 @@ from attnlab.claims.svm._landscape import all_support, equal_scores
     "Lemma 7",
     "close to one token the softmax derivative is a sum over the others, up to a square",
     r"For $a=XVz$, $s=\mathbb S(XWz)$, $\gamma=Xv$: "
-    r"$\big|a^\top\mathrm{diag}(s)\gamma-a^\top ss^\top"
+    r"$\big|a^\top\mathrm{diag}(s)\gamma-a^\top ss^\top "
     r"\gamma-\sum_{t\ge2}(a_1-a_t)s_t(\gamma_1-\gamma_t)\big|\le2\Gamma A(1-s_1)^2$, "
     r"$\Gamma=\sup|\gamma_t-\gamma_\tau|$, $A=\sup|a_t|$.",
     page="svm/descent",

@@ -20,7 +20,7 @@ DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, a
     "Definition 2",
     "support tokens have margin 1; a selection that outscores all of them is locally optimal",
     r"With $W^{mm}_\alpha$ the solution of Att-SVM for $\alpha$, "
-    r"$T_i=\{t:(x_{i\alpha_i}-x_{it})^\top"
+    r"$T_i=\{t:(x_{i\alpha_i}-x_{it})^\top "
     r"W^{mm}_\alpha z_i=1\}$; $\alpha$ is locally optimal if "
     r"$\gamma_{i\alpha_i}>\gamma_{it}$ for all "
     r"$t\in T_i$ and all $i$.",

@@ -226,7 +226,8 @@ export class Chart {
     let place = [0, 0];
     const go = (x, y) => {
       const inside = (value, [low, high]) => Math.min(high, Math.max(low, value));
-      move(inside(x, chart.x), inside(y, chart.y));
+      place = [inside(x, chart.x), inside(y, chart.y)]; // the next event may come before the drawing
+      move(...place);
     };
     if (move) {
       node.addEventListener("pointerdown", (event) => {

@@ -45,7 +45,7 @@ def t8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "Theorem 3, proof, Gamma_i",
     "the third term of Gamma is a matrix: the x behind it must go",
     printed=r"$\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)"
-    r"-(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)x\beta_i^\top"
+    r"-(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)x\beta_i^\top "
     r"-\beta_ix^\top(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)x$.",
     correct=r"The last term is $\beta_ix^\top(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)$; then "
     r"$x^\top\Gamma_ix=\mathbb E_{\beta_i}(x-\mathbb E_{\beta_i}x)^3$.",
