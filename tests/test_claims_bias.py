@@ -78,7 +78,7 @@ MUTANTS = [
     (
         "equation-3",
         BIAS + "two_token_gd",
-        lambda true: lambda t, start, step: true(t, start, np.e * step),
+        lambda true: lambda t, start, step: true(t, start, np.exp(1.0) * step),
         "the factor 1/e is dropped",
     ),
     ("theorem-5", BIAS + "waiting_time", printed_always, "t_0 with a logarithm"),

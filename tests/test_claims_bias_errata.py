@@ -69,7 +69,12 @@ MUTANTS = [
     ("12", ROOM + "gradient_bounds", _parts(4.0, 1.0), "omega_1 times 4"),
     ("12", ROOM + "gradient_bounds", _parts(1.0, 4.0), "omega_2 times 4"),
     ("14", ROOM + "two_token_miss", lambda true: lambda w, c: true(w, 2.0 * c), "c doubled"),
-    ("14", ROOM + "two_token_gd", lambda true: lambda t, w, h: true(t, w, np.e * h), "no 1/e"),
+    (
+        "14",
+        ROOM + "two_token_gd",
+        lambda true: lambda t, w, h: true(t, w, np.exp(1.0) * h),
+        "no 1/e",
+    ),
     ("16", ROOM + "orthogonality_needed", _times(0.001), "1 for 4 n Upsilon T"),
     ("16", ROOM + "orthogonality", _times(0.1), "tokens ten times less orthogonal"),
     ("18", ROOM + "initial_norm", _times(2000.0), "a start far too large"),

@@ -460,7 +460,7 @@ def test_bias_section_3_3_gd_follows_its_scalar_recursion() -> None:
         if t in printed:
             assert abs(params["W"][0, 0] - w) < 1e-12
             assert abs(w - printed[t][0]) < 5.5e-4
-            assert abs(np.log(np.exp(0.1) + t / np.e) - printed[t][1]) < 5.5e-4
+            assert abs(np.log(np.exp(0.1) + t / np.exp(1.0)) - printed[t][1]) < 5.5e-4
     assert np.array_equal(params["W"].ravel()[1:], START.ravel()[1:])
     close(one_minus_correlation(params["W"]), 1 - w / np.sqrt(w**2 + 0.29), 1e-10)
 

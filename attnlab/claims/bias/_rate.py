@@ -194,7 +194,7 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield from _lost()
     T = 1000  # one sample, tokens e and -e: B = 1, Lambda = 1/2
     numbers: dict[str, Any] = {"B": 1.0, "margin_norm": 0.5}
-    samples: dict[str, Any] = {"n": 1, "T": T, "conditioning": np.e}
+    samples: dict[str, Any] = {"n": 1, "T": T, "conditioning": np.exp(1.0)}
     step = theory.bias.largest_step(1.0, T)
     for printed, role in ((True, "step"), (False, "correction")):
         begin = theory.bias.waiting_time(step, **numbers, **samples, printed=printed)

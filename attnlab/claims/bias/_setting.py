@@ -78,7 +78,7 @@ def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         found = theory.bias.orthogonality(at.problem, symmetric=True)
         yield at_least(f"the same, symmetric form, n={n} T={T}", found, at.needed)
     figure = problems.orthogonal(n=20, T=6, d=100, rho=0.05, trials=3, rng=rng)
-    needed = theory.bias.orthogonality_needed(20, 6, np.e)
+    needed = theory.bias.orthogonality_needed(20, 6, np.exp(1.0))
     found = theory.bias.orthogonality(figure)
     yield at_least("the data of Figure 2", found, needed, role="outside")
     found = theory.bias.orthogonality(problems.bad_direction())
@@ -117,7 +117,7 @@ def example_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     deviation = 6.0 * np.sqrt(0.25 * 0.75 / (400 * instances))
     yield at_most("positions of opt off uniform", np.abs(share - 0.25), deviation)
     figure = problems.orthogonal(n=20, T=6, d=100, rho=0.05, trials=3, rng=rng)
-    needed = theory.bias.orthogonality_needed(20, 6, np.e)
+    needed = theory.bias.orthogonality_needed(20, 6, np.exp(1.0))
     narrow = theory.bias.orthogonality(figure)
     yield at_least("Assumption 1 where d = 100 (Figure 2)", narrow, needed, role="outside")
 
@@ -126,14 +126,14 @@ def _lemma_6(rng: np.random.Generator, instances: int, *, sigma: float) -> Itera
     n = T = 2
     d = int(np.ceil(WIDE * theory.bias.example_dimension(n, T, DELTA)))
     signal = theory.bias.example_signal(n, T, d, 1.0, sigma)
-    U = float(np.sqrt(8.0 * np.e * np.log(4 * n / DELTA) * signal))
+    U = float(np.sqrt(8.0 * np.exp(1.0) * np.log(4 * n / DELTA) * signal))
     drawn = problems.orthogonal(n=n, T=T, d=d, U=U, rho=1.0, sigma=sigma, trials=instances, rng=rng)
     best, others, spread = theory.bias.split_scores(drawn)
     yield equal("scores of optimal tokens", best, 1.0)
     yield equal("scores of the others", others, 0.0, size=1.0)
     yield equal("spread of the others' scores (Assumption 2)", spread, 0.0, size=1.0)
-    yield equal("Upsilon", theory.bias.conditioning(best, others), np.e)
-    needed = theory.bias.orthogonality_needed(n, T, np.e)
+    yield equal("Upsilon", theory.bias.conditioning(best, others), np.exp(1.0))
+    needed = theory.bias.orthogonality_needed(n, T, np.exp(1.0))
     missed = theory.bias.orthogonality(drawn, symmetric=True) < needed
     allowed = DELTA + 6.0 * np.sqrt(DELTA * (1 - DELTA) / instances)
     yield at_most("share of draws outside of Assumption 1", missed.mean(), allowed)
@@ -169,7 +169,7 @@ def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("the same from above", slope(widths, found), 0.7)
     weak = problems.orthogonal(n=8, T=2, d=20_000, U=0.1, rho=1.0, trials=3, rng=rng)
     factor = theory.bias.orthogonality(weak)
-    needed = theory.bias.orthogonality_needed(8, 2, np.e)
+    needed = theory.bias.orthogonality_needed(8, 2, np.exp(1.0))
     yield at_least("Assumption 1 with small means", factor, needed, role="outside")
 
 

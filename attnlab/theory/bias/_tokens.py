@@ -25,7 +25,7 @@ def orthogonality_needed(n: int, T: int, conditioning: ArrayLike) -> Array:
     Examples:
         >>> import numpy as np
         >>> from attnlab import theory
-        >>> round(float(theory.bias.orthogonality_needed(20, 6, np.e)))  # Figure 2
+        >>> round(float(theory.bias.orthogonality_needed(20, 6, np.exp(1.0))))  # Figure 2
         1305
 
     Reference: bias, Assumption 1.

@@ -59,10 +59,10 @@ def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             what, over[allowed], np.broadcast_to(0.5 * nu, over.shape)[allowed], role=role
         )
     vast = 10**40  # so many samples that the first logarithm of R_eps leads
-    asked = np.log((vast - 1.0) * 64.0 * np.e / factor)
+    asked = np.log((vast - 1.0) * 64.0 * np.exp(1.0) / factor)
     for name, printed, role in (("printed", True, "step"), ("corrected", False, "correction")):
         R = theory.bias.norm_threshold(
-            eps, 1.0, size, n=vast, T=2, conditioning=np.e, printed=printed
+            eps, 1.0, size, n=vast, T=2, conditioning=np.exp(1.0), printed=printed
         )
         what = f"0.5 nu R_eps/Lambda as {name} against what (36) needs, n = 1e40"
         yield at_least(what, 0.5 * nu * R / size, asked, role=role)
@@ -87,8 +87,10 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     margin, eps = svm.attention_svm(drawn), rng.uniform(0.05, 0.9, instances)
     size = margin.norm
     B = np.linalg.norm(drawn.X, axis=-1).max(axis=(-1, -2))
-    radius = theory.bias.norm_threshold(eps, B, size, n=n, T=T, conditioning=np.e)
-    printed = theory.bias.norm_threshold(eps, B, size, n=n, T=T, conditioning=np.e, printed=True)
+    radius = theory.bias.norm_threshold(eps, B, size, n=n, T=T, conditioning=np.exp(1.0))
+    printed = theory.bias.norm_threshold(
+        eps, B, size, n=n, T=T, conditioning=np.exp(1.0), printed=True
+    )
     yield equal("1/Lambda against the radius it is set equal to", 1.0 / size, printed)
     tilted = margin.W + 0.5 * size[:, None, None] * rng.standard_normal(margin.W.shape) / 30.0
     tilted *= (size / np.linalg.norm(tilted, axis=(-2, -1)))[:, None, None]

@@ -118,7 +118,7 @@ def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
 )
 def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     eta = 0.5
-    first = theory.bias.waiting_time(eta, 1.0, 1.0, n=1, T=2, conditioning=np.e)
+    first = theory.bias.waiting_time(eta, 1.0, 1.0, n=1, T=2, conditioning=np.exp(1.0))
     data = copies(problems.two_token(), instances)
     start = rng.standard_normal((instances, 2, 2))
     size = theory.bias.initial_norm(eta, 1.0, 1.0)

@@ -67,18 +67,20 @@ def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement
 def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     figure = problems.orthogonal(n=20, T=6, d=100, rho=0.05, trials=instances, rng=rng)
     found = theory.bias.orthogonality(figure)
-    asked = theory.bias.orthogonality_needed(20, 6, np.e)
+    asked = theory.bias.orthogonality_needed(20, 6, np.exp(1.0))
     yield at_least("squared norm over inner products, data of Figure 2", found, asked)
     order = theory.bias.example_dimension(20, 6, 0.1) / np.log(4 * 20 / 0.1)
     yield at_least("dimension of Figure 2 against n^2 T^2", figure.d, order, role="step")
     n, T, delta = 2, 2, 1e-7
-    d = int(np.ceil((8 * n * np.e * T) ** 2 * np.log(4 * n / delta)))
+    d = int(np.ceil((8 * n * np.exp(1.0) * T) ** 2 * np.log(4 * n / delta)))
     wide = [
         theory.bias.orthogonality(problems.orthogonal(n=n, T=T, d=d, U=15.0, rho=0.05, rng=rng))
         for _ in range(instances)
     ]
     what = f"squared norm over inner products, n = T = 2, d = {d}"
-    yield at_least(what, wide, theory.bias.orthogonality_needed(n, T, np.e), role="correction")
+    yield at_least(
+        what, wide, theory.bias.orthogonality_needed(n, T, np.exp(1.0)), role="correction"
+    )
     run = optim.train(FIXED, figure, optim.NormalizedGD(0.025), steps=2000, every=2000)
     reached = svm.correlation(run.params["W"], svm.attention_svm(figure).W)
     yield at_least("correlation with W_mm after 2000 steps there", reached, 0.8, role="correction")
