@@ -43,7 +43,7 @@ def norm_threshold(
         >>> import numpy as np
         >>> from attnlab import theory
         >>> R = theory.bias.norm_threshold
-        >>> round(float(R(0.5, 1.0, 8.0, n=20, T=6, conditioning=np.exp(1.0))), 1)  # data of Figure 2
+        >>> round(float(R(0.5, 1.0, 8.0, n=20, T=6, conditioning=np.exp(1.0))), 1)  # Figure 2
         1209.6
         >>> many = dict(n=10**9, T=2, conditioning=np.exp(1.0))  # where the factor shows
         >>> [round(float(R(0.5, 1.0, 1.0, printed=p, **many)), 1) for p in (True, False)]
@@ -342,7 +342,7 @@ def saturation_time(
     size = B**2 * given.positive("margin_norm", margin_norm)
     if printed:
         return np.asarray(2.0**11 * size**2 * C)
-    factor = np.maximum(2.0**11 * size**4 * C, np.exp(1.0) ** 2)  # t / (log t)^2 grows from e^2 on
+    factor = np.maximum(2.0**11 * size**4 * C, np.exp(1.0) ** 2)  # t / (log t)^2 grows from e^2
     t = factor * np.log(factor) ** 2
     for _ in range(100):
         t = factor * np.log(t) ** 2
