@@ -46,12 +46,12 @@ export default explorable({
   },
   build(kit) {
     kit.bet({
-      question: "Each sequence has three tokens. Training grows W for ever. Which one decides where it points?",
+      question: "Training grows W for ever. Which one decides where it points?",
       options: ["the mean of the tokens", "the best token against its nearest rivals", "the head v alone"],
       outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} The dashed lines are the max-margin direction that separates the best token of each sequence from the others: drag a token that does not touch it, and nothing changes.`,
     });
     const row = kit.row();
-    const planes = [0, 1].map((i) => kit.chart({
+    const planes = kit.state.X.map((_, i) => kit.chart({
       square: true, label: `sequence ${i + 1}`, title: `sequence ${i + 1}`,
       x: { range: [-2, 2] }, y: { range: [-2, 2] }, bare: true,
     }, row));
@@ -62,8 +62,8 @@ export default explorable({
       kit.set({ [group]: value });
     };
     const handles = planes.map((plane, i) => ({
-      tokens: [0, 1, 2].map((t) => plane.handle(`x${i}${t}`, {
-        series: 6, shape: SHAPES[t], label: `sequence ${i + 1}, token ${t + 1}`, move: move("X", i, t),
+      tokens: kit.state.X[i].map((_, t) => plane.handle(`x${i}${t}`, {
+        series: 6, shape: SHAPES[t % SHAPES.length], label: `sequence ${i + 1}, token ${t + 1}`, move: move("X", i, t),
       })),
       query: plane.handle(`z${i}`, {
         series: 3, shape: "square", size: 6, label: `query of sequence ${i + 1}`, move: move("z", i),

@@ -13,7 +13,8 @@ class TokenBoard(Explorable):
     r"""Drag tokens, queries and head; training and both max-margin directions follow.
 
     Args:
-        problem: any problem of two sequences of three tokens in the plane; a default where none.
+        problem: any single problem with tokens in the plane, at most 6 sequences of 8 tokens; two
+            sequences of three tokens where none is given.
 
     Returns:
         A widget; `problem` is what the reader made of it.
@@ -49,9 +50,12 @@ DEFAULT = {
 
 
 def _state(problem: TokenProblem) -> dict[str, object]:
-    if not isinstance(problem, TokenProblem) or problem.X.shape != (2, 3, 2):
-        given = getattr(getattr(problem, "X", problem), "shape", type(problem).__name__)
-        raise check.fail("problem", "two sequences of three tokens in the plane, (2, 3, 2)", given)
+    X = getattr(problem, "X", None)
+    wanted = "a single problem in the plane, up to 6 sequences of 8 tokens"
+    if not isinstance(problem, TokenProblem) or X is None or X.ndim != 3 or X.shape[-1] != 2:
+        raise check.fail("problem", wanted, getattr(X, "shape", type(problem).__name__))
+    if X.shape[0] > 6 or X.shape[1] > 8:
+        raise check.fail("problem", wanted, X.shape)
     if problem.mask is not None:
         raise check.fail("problem", "one without a mask", "a mask")
     return {key: getattr(problem, key) for key in ("X", "z", "y", "v")}
