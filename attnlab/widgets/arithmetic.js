@@ -15,7 +15,7 @@ export default explorable({
     kit.bet({
       question: "Train ten times longer. What does the angle to the max-margin direction do?",
       options: ["it falls in both", "it falls in one and grows in the other"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Once 1 - softmax is below rounding, the published formula subtracts equal numbers; what is left is noise, and eps in the norm freezes it.`,
+      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Once 1 - softmax is below rounding, the published formula subtracts equal numbers: the leading token's share of the gradient is lost, and eps in the norm freezes what remains.`,
     });
     const row = kit.row();
     const last = steps[steps.length - 1];

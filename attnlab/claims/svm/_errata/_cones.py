@@ -40,8 +40,8 @@ def _allowance(problem: TokenProblem, mm: Array, mu: Array | float) -> Array:
     correct=r"$\eta(0)\ge R/\|\nabla\mathcal L(0)\|_F$: the proof starts from "
     r"$W(1)\in\bar{\mathcal C}_{\mu,R}$ with $R\ge R_\mu$ of (59), and "
     r"$\|W(1)\|_F=\eta(0)\|\nabla\mathcal L(0)\|_F$.",
-    reason="What fails is where the proof begins; runs whose first step is short also find the "
-    "optimal tokens in all our instances.",
+    reason="What fails here is where the proof begins; that a short first step can also end on "
+    "other tokens is shown by the check of Theorem 6.",
     page="svm/descent",
     about=("svm.theorem-6",),
     instances=40,
