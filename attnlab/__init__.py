@@ -160,8 +160,8 @@ What is proven wrong, or survives
 What is reproduced
     `figures.all`, `figures.get`, `figures.Figure`, `figures.Data`
         every synthetic figure of the papers, by name
-    `figures.mapper`, `figures.write`
-        who computes its pieces, and what it leaves behind
+    `figures.mapper`, `figures.write`, `figures.show`
+        who computes its pieces, what it leaves behind, and how a page shows it
 
 What moves (``from attnlab import widgets``; needs anywidget)
     `widgets.TokenBoard`, `widgets.PickToken`, `widgets.FateOfStart`, `widgets.WaterFilling`

@@ -17,7 +17,7 @@ import traitlets
 from attnlab import _checks as check
 
 STATIC = "ATTNLAB_STATIC"  # set while the static site is built
-KIT = ("core.js", "chart.js", "kit.js")
+IMPORT = re.compile(r"^import .*? from \"\./(.*?)\";\n", re.M | re.S)
 
 
 def source(name: str) -> str:
@@ -25,18 +25,30 @@ def source(name: str) -> str:
     return resources.files("attnlab.widgets").joinpath(name).read_text(encoding="utf-8")
 
 
+def needed(name: str) -> list[str]:
+    """A module after all that it imports, each once."""
+    found: list[str] = []
+
+    def walk(file: str) -> None:
+        folder = file.rpartition("/")[0]
+        for other in IMPORT.findall(source(file)):
+            walk(f"{folder}/{other}" if folder else other)
+        if file not in found:
+            found.append(file)
+
+    walk(f"{name}.js")
+    return found
+
+
 @cache
 def bundle(name: str) -> str:
-    """One module out of the kit and an explorable: anywidget loads modules that import nothing.
+    """One module out of an explorable and what it imports: anywidget loads single modules.
 
     On the static page the same files are served apart and import each other.
     """
-    parts = []
-    for file in KIT:
-        text = re.sub(r"^import .*?;\n", "", source(f"kit/{file}"), flags=re.M | re.S)
-        parts.append(re.sub(r"^export (?=const|function|class|async)", "", text, flags=re.M))
-    own = re.sub(r"^import .*?;\n", "", source(f"{name}.js"), flags=re.M | re.S)
-    return "\n".join([*parts, own])
+    *parts, own = (IMPORT.sub("", source(file)) for file in needed(name))
+    exported = re.compile(r"^export (?=const|function|class|async)", re.M)
+    return "\n".join([*(exported.sub("", part) for part in parts), own])
 
 
 class Explorable(anywidget.AnyWidget):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 import http.server
+import json
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -115,3 +117,40 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
     for context in contexts:
         context.close()
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture
+def explorable(open_page) -> Callable[..., tuple[Page, object]]:
+    """``explorable("water_filling", {"tau": 3})``: its page, and its root element, ready."""
+    pages = sorted((HTML / "book").rglob("*.html"))
+
+    def visit(name: str, state: dict[str, object] | None = None, **how: object):
+        mark = f'data-explorable="{name}"'
+        home = next((path for path in pages if mark in path.read_text(encoding="utf-8")), None)
+        assert home is not None, f"no page shows {name}"
+        query = f"?{name}={quote(json.dumps(state))}" if state else ""
+        page = open_page(home.relative_to(HTML).as_posix() + query, **how)
+        page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
+        root = page.locator(f"[{mark}]").first
+        root.scroll_into_view_if_needed()
+        page.wait_for_selector(f"[{mark}][data-ready]", timeout=60_000)
+        return page, root
+
+    return visit
+
+
+CALL = """async ([address, name, cases]) => {
+  const module = await import(address);
+  return cases.map((given) => module[name](...given));
+}"""
+
+
+@pytest.fixture
+def kernel(open_page, site: str) -> Callable[..., list[object]]:
+    """``kernel("multihead", "scores", [[a, b], ...])``: a function of a kit module, on cases."""
+    page = open_page("404.html")
+
+    def call(module: str, name: str, cases: list[list[object]]) -> list[object]:
+        return page.evaluate(CALL, [f"{site}/explorables/kit/{module}.js", name, cases])
+
+    return call

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory
+from attnlab import models, optim, problems, svm, theory, widgets
+from attnlab.widgets._base import bundle
 
 CASES = 200
 CALL = """async ([site, name, cases]) => {
@@ -190,3 +191,16 @@ def test_water_filling(run) -> None:
     expected = theory.svm.water_filling(gamma, penalty)
     cases = [{"gamma": gamma[k].tolist(), "lambda": float(penalty[k])} for k in range(CASES)]
     near(run("waterFilling", cases), expected)
+
+
+def test_modules_for_notebooks_load(open_page) -> None:
+    """Each explorable and what it imports, as the one module that anywidget gets."""
+    page = open_page("404.html")
+    load = """async (text) => {
+      const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+      return typeof (await import(address)).default.render;
+    }"""
+    for name in widgets.__all__:
+        if name != "Explorable":
+            text = bundle(getattr(widgets, name).name)
+            assert page.evaluate(load, text) == "function", name
