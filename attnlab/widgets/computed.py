@@ -11,6 +11,11 @@ from attnlab.widgets import sweeps
 from attnlab.widgets._base import Explorable
 
 
+def product(params: dict[str, np.ndarray], _: Any) -> np.ndarray:
+    """The matrix of the logits, of either form."""
+    return params["W"] if "W" in params else params["K"] @ params["Q"].swapaxes(-1, -2)
+
+
 class RegularizationPath(Explorable):
     r"""The minimiser over growing balls, turning towards the max-margin direction.
 
@@ -103,24 +108,19 @@ class Arithmetic(Explorable):
         step = np.zeros(0)
         for recipe in ("paper", "exact"):
             rule: Any = optim.NormalizedGD(0.1, recipe=recipe)
-            run = optim.train(models.Attention(), problem, rule, steps, rng=rng)
-            tokens = svm.classify(run).tokens
-            goal = svm.attention_svm(problem, tokens)
-
-            def away(params: Any, _: Any, W: Any = goal.W) -> Any:
-                return 1.0 - svm.correlation(params["W"], W)
-
             run = optim.train(
                 models.Attention(),
                 problem,
                 rule,
                 steps,
                 rng=rng,
-                record=["norm", {"away": away}],
+                record=["norm", {"W": product}],
                 every="log",
             )
+            goal = svm.attention_svm(problem, svm.classify(run).tokens)
+            away = 1.0 - svm.correlation(run.history["W"], goal.W)
             step = run.history["step"]
-            angle.append(np.maximum(run.history["away"], 1e-9))
+            angle.append(np.maximum(away, 1e-9))
             norm.append(run.history["norm_W"])
         arrays = {
             "step": step.astype(int),
@@ -189,20 +189,15 @@ class TwoNorms(Explorable):
         step = np.zeros(0)
         for factors in (None, 10):
             model = models.Attention(factors=factors)
-            end = optim.train(model, problem, rule, steps, rng=rng, every=steps)
-            tokens = svm.classify(end).tokens
+            run = optim.train(
+                model, problem, rule, steps, rng=rng, record=[{"W": product}], every="log"
+            )
+            tokens = svm.classify(run).tokens
             goals = [svm.attention_svm(problem, tokens, norm=norm) for norm in ("fro", "nuc")]
             shown = [np.nan_to_num(goal.W) for goal in goals]  # a selection without one counts 0
-
-            def near(params: Any, _: Any, shown: Any = shown) -> Any:
-                W = params["W"] if "W" in params else params["K"] @ params["Q"].swapaxes(-1, -2)
-                return np.stack([svm.correlation(W, goal) for goal in shown], axis=-1)
-
-            run = optim.train(
-                model, problem, rule, steps, rng=rng, record=[{"near": near}], every="log"
-            )
+            near = [svm.correlation(run.history["W"], goal) for goal in shown]  # (steps, trials)
             step = run.history["step"]
-            found.append(np.nanmean(run.history["near"], axis=1).T)  # (norms, steps)
+            found.append(np.nanmean(near, axis=2))  # (norms, steps)
         arrays = {
             "step": step.astype(int),
             "correlation": np.stack(found),

@@ -35,8 +35,8 @@ export default explorable({
   name: "token_board",
   title: "Token board: drag anything, and watch where attention goes",
   defaults: {
-    X: [[[-0.9, 0.9], [0.2, -0.9], [1, 0.4]], [[0.9, 1], [-0.5, -0.8], [-1.1, 0.3]]],
-    z: [[1.2, 0.2], [-0.3, 1.2]],
+    X: [[[-1, 0.4], [1.4, 1.5], [1, 0.3]], [[-1, 0.6], [-0.4, -1.4], [-0.3, -0.5]]],
+    z: [[-0.4, 1.1], [0.9, -0.1]],
     y: [1, 1],
     v: [0.1, 1],
     form: "W",
@@ -72,7 +72,7 @@ export default explorable({
     const head = planes[0].handle("v", {
       series: 4, shape: "diamond", size: 8, label: "head v", move: (x, y) => kit.set({ v: [x, y] }),
     });
-    kit.legend([[0, "W z in training"], [1, "max margin, Frobenius norm", true], [2, "max margin, nuclear norm", true], [3, "query z"], [4, "head v and support tokens (rim)"]]);
+    kit.legend([[0, "W z in training"], [1, "max margin, Frobenius norm", true], [2, "max margin, nuclear norm", true], [3, "query z"], [4, "head v"], [1, "support token", "ring"]]);
     const times_ = Array.from({ length: STEPS + 1 }, (_, k) => k);
     kit.scrubber({ key: "t", times: times_ });
     const controls = kit.controls();
@@ -92,7 +92,7 @@ export default explorable({
         state.X[i].forEach((x, t) => {
           const glow = found && frobenius.support[i][t];
           handles[i].tokens[t].put(x[0], x[1], { look: t === top[i] ? 0 : 6, glow });
-          plane.text(`g${t}`, x[0], x[1], fixed(gamma[i][t], 1), { dx: 13, dy: 4 });
+          plane.text(`g${t}`, x[0], x[1], fixed(gamma[i][t], 1), { dx: glow ? 19 : 13, dy: 4 });
         });
         plane.arrow("z", [0, 0], state.z[i], { series: 3, width: 1.5 });
         handles[i].query.put(...state.z[i]);

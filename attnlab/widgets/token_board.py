@@ -41,9 +41,10 @@ class TokenBoard(Explorable):
         return TokenProblem(X=X, z=z, y=y, v=v)
 
 
+# the two norms point 43 and 45 degrees apart, and one token of each sequence is support
 DEFAULT = {
-    "X": [[[-0.9, 0.9], [0.2, -0.9], [1.0, 0.4]], [[0.9, 1.0], [-0.5, -0.8], [-1.1, 0.3]]],
-    "z": [[1.2, 0.2], [-0.3, 1.2]],
+    "X": [[[-1.0, 0.4], [1.4, 1.5], [1.0, 0.3]], [[-1.0, 0.6], [-0.4, -1.4], [-0.3, -0.5]]],
+    "z": [[-0.4, 1.1], [0.9, -0.1]],
     "y": [1.0, 1.0],
     "v": [0.1, 1.0],
 }

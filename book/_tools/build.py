@@ -169,6 +169,7 @@ def run_page(page: str) -> tuple[str, Any, float, str]:
         notebook,
         timeout=300,
         kernel_name="python3",
+        extra_arguments=["--IPKernelApp.log_level=40"],  # it warns each reader about its sockets
         record_timing=False,  # time stamps would make two builds differ, and the cache miss
         resources={"metadata": {"path": str(ROOT / Path(page).parent)}},
     )

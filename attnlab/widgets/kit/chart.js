@@ -221,6 +221,7 @@ export class Chart {
       "aria-label": label, "data-handle": id,
     }, this.front);
     svg("circle", { r: 22, class: "al-reach" }, node); // what a thumb can hit
+    svg("circle", { r: size + 6, class: "al-halo" }, node); // seen where it glows
     const shown = svg("path", { d: MARKS[shape](size) }, node);
     const chart = this;
     let place = [0, 0];

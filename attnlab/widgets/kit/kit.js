@@ -207,8 +207,9 @@ class Kit {
 
   legend(entries, parent = this.main) {
     const list = make("ul", { class: "al-legend" });
-    for (const [series, words, dash] of entries) {
-      const sample = make("span", { class: `al-sample al-s${series}${dash ? " al-dashed" : ""}` });
+    for (const [series, words, look] of entries) { // look: true for dashes, "ring" for a rim
+      const form = look === "ring" ? " al-ring" : look ? " al-dashed" : "";
+      const sample = make("span", { class: `al-sample al-s${series}${form}` });
       list.append(make("li", {}, sample, words));
     }
     parent.append(list);
