@@ -9,7 +9,7 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env test lint wheel pytest pythons bench lock picture clean read book lab sweeps
+.PHONY: help env test lint programs wheel pytest pythons bench lock picture clean read book lab sweeps
 .DELETE_ON_ERROR:
 
 help:
@@ -37,7 +37,11 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@touch $@
 
 # -- checks ------------------------------------------------------------------------------------
-test: lint pythons book pytest
+test: lint programs pythons book pytest
+
+# a browser and a sandbox, where they are missing
+programs: env
+	@.ci/programs
 
 lint: env
 	$(BIN)/ruff check .

@@ -169,6 +169,12 @@ What moves (``from attnlab import widgets``; needs anywidget)
     `widgets.TwoNorms`, `widgets.HowOften`, `widgets.RegularizationPath`, `widgets.FinitePart`,
     `widgets.Arithmetic`, `widgets.Explorable`
         explorables over what attnlab computed, and what they share
+    `widgets.KernelBlocks`, `widgets.HessianMap`, `widgets.LazyReplay`
+        the encoder's tangent kernel and Hessian by block, and what moves in training
+    `widgets.AttentionRow`, `widgets.WeakConvexity`, `widgets.SegmentExplorer`
+        one head's moments, and how its loss bends
+    `widgets.InitRace`, `widgets.ScaleRace`, `widgets.TokenOrFeature`, `widgets.ThreeNumbers`
+        starts and scalings as steps, and what one feature a token leaves of a network
 """
 
 from attnlab import claims, curvature, figures, models, ntk, optim, problems, svm, theory
