@@ -1,0 +1,25 @@
+"""Problem sets: variants, a sandbox for student code, and verdicts formed outside it.
+
+Student code never decides: it is asked questions in a sandbox and gives plain arrays back; what
+they are worth is judged here. ``import attnlab`` does not import this room.
+"""
+
+from attnlab.course._grade import Mark, Part, Verdict, grade
+from attnlab.course._sandbox import Limits, NoSandboxError, Sandbox
+from attnlab.course._source import Problem, ProblemSet, problem_set
+from attnlab.course._submission import Submission, read_submission
+
+__all__ = [
+    "Limits",
+    "Mark",
+    "NoSandboxError",
+    "Part",
+    "Problem",
+    "ProblemSet",
+    "Sandbox",
+    "Submission",
+    "Verdict",
+    "grade",
+    "problem_set",
+    "read_submission",
+]
