@@ -72,20 +72,16 @@ def leaks(source: ProblemSet, seed: int) -> Iterator[str]:
         given = {line.strip() for line in open_text.split("\n")} | setup
         if one.answer:
             blank = notebooks.without(fill(one.solution, values))
-            given |= {line.strip() for line in blank.split("
-")}
+            given |= {line.strip() for line in blank.split("\n")}
         secret = [solved(fill(one.solution, values)), one.judge, one.scheme, one.variant]
         secret += [wrong.source for wrong in one.wrong]
         for line in "\n".join(secret).split("\n"):
             line = line.strip()
             if len(line) >= SHORT and line in lines and line not in given:
                 yield f"{source.name} {one.id}: students see the line {line!r}"
-        hidden = solved(fill(one.solution, values)).split("
-") + one.judge.split("
-")
+        hidden = solved(fill(one.solution, values)).split("\n") + one.judge.split("\n")
         secret_lines = {line.strip() for line in hidden if len(line.strip()) >= SHORT}
-        for line in map(str.strip, fill(one.visible, values).split("
-")):
+        for line in map(str.strip, fill(one.visible, values).split("\n")):
             if line in secret_lines and not line.startswith(("import ", "from ")):
                 yield f"{source.name} {one.id}: the visible test shows {line!r}"
 
