@@ -79,6 +79,7 @@ picture: env
 
 sweeps: env
 	$(BIN)/python -m attnlab.widgets.sweeps
+	$(BIN)/python -m attnlab.widgets.sweeps_encoder
 
 # -- the book ----------------------------------------------------------------------------------
 book: env

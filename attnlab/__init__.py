@@ -169,12 +169,24 @@ What moves (``from attnlab import widgets``; needs anywidget)
     `widgets.TwoNorms`, `widgets.HowOften`, `widgets.RegularizationPath`, `widgets.FinitePart`,
     `widgets.Arithmetic`, `widgets.Explorable`
         explorables over what attnlab computed, and what they share
-    `widgets.KernelBlocks`, `widgets.HessianMap`, `widgets.LazyReplay`
-        the encoder's tangent kernel and Hessian by block, and what moves in training
+    `widgets.KernelBlocks`, `widgets.CancelledWidth`, `widgets.HessianMap`, `widgets.LazyReplay`
+        the encoder's kernel and Hessian by block, a width that cancels, what moves in training
     `widgets.AttentionRow`, `widgets.WeakConvexity`, `widgets.SegmentExplorer`
         one head's moments, and how its loss bends
-    `widgets.InitRace`, `widgets.ScaleRace`, `widgets.TokenOrFeature`, `widgets.ThreeNumbers`
-        starts and scalings as steps, and what one feature a token leaves of a network
+    `widgets.SoftmaxSits`, `widgets.StepDial`, `widgets.GaugeOne`, `widgets.KinkMicroscope`
+        where attention starts, the step that is stable, and Proposition 1 as a gauge
+    `widgets.InitRace`, `widgets.ScaleRace`, `widgets.TokenOrFeature`, `widgets.ThreeNumbers`,
+    `widgets.TailMeter`
+        starts and scalings as steps, one feature a token, and how alike samples may be
+    `widgets.HeadBudget`, `widgets.LeaveOneOut`, `widgets.TwoGroups`, `widgets.StepRules`
+        training many heads: what theorems ask for, stability, good starts, step rules
+    `widgets.LogisticTwin`, `widgets.AssumptionOne`, `widgets.Antipodal`, `widgets.LemmaFour`
+        attention beside logistic regression, the bias paper's assumptions, Lemma 4 as a meter
+    `widgets.MarginRace`, `widgets.HeadRace`, `widgets.OneHeadTwin`, `widgets.PlantedTeacher`
+        margins of the mixture, and what more heads do from a zero start
+    `widgets.OptimizerRace`, `widgets.ThreeSets`, `widgets.TwoByTwo`, `widgets.PolyakCap`,
+    `widgets.MomentumForms`
+        rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
 """
 
 from attnlab import claims, curvature, figures, models, ntk, optim, problems, svm, theory

@@ -4,6 +4,14 @@ Importing this room needs anywidget; ``import attnlab`` does not import it.
 """
 
 from attnlab.widgets._base import Explorable
+from attnlab.widgets.bias_rates import (
+    MomentumForms,
+    OptimizerRace,
+    PolyakCap,
+    ThreeSets,
+    TwoByTwo,
+)
+from attnlab.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnlab.widgets.computed import (
     Arithmetic,
     FinitePart,
@@ -11,30 +19,67 @@ from attnlab.widgets.computed import (
     RegularizationPath,
     TwoNorms,
 )
-from attnlab.widgets.encoder_kernels import HessianMap, KernelBlocks, LazyReplay
-from attnlab.widgets.encoder_tokens import InitRace, ScaleRace, ThreeNumbers, TokenOrFeature
+from attnlab.widgets.encoder_kernels import (
+    CancelledWidth,
+    HessianMap,
+    KernelBlocks,
+    LazyReplay,
+)
+from attnlab.widgets.encoder_steps import GaugeOne, KinkMicroscope, SoftmaxSits, StepDial
+from attnlab.widgets.encoder_tokens import (
+    InitRace,
+    ScaleRace,
+    TailMeter,
+    ThreeNumbers,
+    TokenOrFeature,
+)
+from attnlab.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, PlantedTeacher
 from attnlab.widgets.simple import FateOfStart, PickToken, WaterFilling
 from attnlab.widgets.single_head import AttentionRow, SegmentExplorer, WeakConvexity
 from attnlab.widgets.token_board import TokenBoard
+from attnlab.widgets.training_heads import HeadBudget, LeaveOneOut, StepRules, TwoGroups
 
 __all__ = [
+    "Antipodal",
     "Arithmetic",
+    "AssumptionOne",
     "AttentionRow",
+    "CancelledWidth",
     "Explorable",
     "FateOfStart",
     "FinitePart",
+    "GaugeOne",
+    "HeadBudget",
+    "HeadRace",
     "HessianMap",
     "HowOften",
     "InitRace",
     "KernelBlocks",
+    "KinkMicroscope",
     "LazyReplay",
+    "LeaveOneOut",
+    "LemmaFour",
+    "LogisticTwin",
+    "MarginRace",
+    "MomentumForms",
+    "OneHeadTwin",
+    "OptimizerRace",
     "PickToken",
+    "PlantedTeacher",
+    "PolyakCap",
     "RegularizationPath",
     "ScaleRace",
     "SegmentExplorer",
+    "SoftmaxSits",
+    "StepDial",
+    "StepRules",
+    "TailMeter",
     "ThreeNumbers",
+    "ThreeSets",
     "TokenBoard",
     "TokenOrFeature",
+    "TwoByTwo",
+    "TwoGroups",
     "TwoNorms",
     "WaterFilling",
     "WeakConvexity",

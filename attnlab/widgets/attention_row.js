@@ -40,8 +40,12 @@ export default explorable({
     const logits = kit.chart({
       label: "logits and weights", title: "drag the logits; filled: weights (full height is 1)",
       x: { range: [0.4, 4.6], ticks: [1, 2, 3, 4], label: "token" }, y: { range: [-3, 3], label: "logit at theta = 0" },
-      height: 190,
-    });
+      height: 210,
+    }, row);
+    const shares = kit.chart({
+      label: "slope and curvature as shares of their bounds", title: "how much of their bounds slope and curvature use",
+      x: { range: [0, 1], label: "share of the bound" }, y: { range: [0.4, 4.6], hide: true }, height: 210,
+    }, row);
     const tokens = SHAPES.map((shape, s) => plane.handle(`x${s}`, {
       series: 5, shape, size: 7, label: `token ${s + 1}: B and A`,
       move: (b, a) => kit.set({ x: kit.state.x.map((x, k) => (k === s ? [b, a] : x)) }),
@@ -51,7 +55,7 @@ export default explorable({
       move: (_, g) => kit.set({ g: kit.state.g.map((old, k) => (k === s ? g : old)) }),
       tell: () => fixed(kit.state.g[s]),
     }));
-    kit.legend([[0, "output: the mean of A (disc sizes: weights)"], [1, "slope: the covariance of A and B", true], [2, "parabola with the third moment as curvature", true]]);
+    kit.legend([[0, "output: the mean of A (disc sizes: weights)"], [1, "slope: covariance (left: covariance over variance of B)", true], [2, "parabola with the third moment as curvature", true]]);
     kit.slider({ key: "theta", label: "theta: how far W moves", min: -SPAN, max: SPAN, step: 0.1, show: (x) => fixed(x, 1) });
     return (state) => {
       const now = rowMoments(...given(state, state.theta));
@@ -68,7 +72,8 @@ export default explorable({
       state.x.forEach(([b, a], s) => {
         plane.mark(`p${s}`, b, a, { series: 0, size: 1 + 30 * Math.sqrt(now.p[s]), hollow: true });
         tokens[s].put(b, a);
-        plane.text(`n${s}`, b, a, String(s + 1), { dx: 11, dy: -8 });
+        const out = 5 + 22 * Math.sqrt(now.p[s]);
+        plane.text(`n${s}`, b, a, String(s + 1), { dx: out, dy: -0.7 * out });
       });
       if (now.variance > 1e-9) {
         const tilt = now.covariance / now.variance;
@@ -91,6 +96,14 @@ export default explorable({
         knobs[s].put(s + 1, state.g[s]);
       });
       logits.end();
+      shares.begin();
+      [[now.covariance, sharp[0], "slope", 1], [now.covariance, printed[0], "slope, printed", 1], [now.third, sharp[1], "curvature", 2], [now.third, printed[1], "curvature, printed", 2]]
+        .forEach(([value, bound, words, series], k) => {
+          const share = bound > 0 ? Math.abs(value) / bound : 0;
+          shares.rect(`b${k}`, [0, 3.7 - k], [share, 4.3 - k], { series, strength: k % 2 ? 0.45 : 0.8 });
+          shares.text(`t${k}`, Math.min(share, 0.5), 4 - k, `${words}: ${fixed(share, 3)}`, { dx: 6, dy: 4 });
+        });
+      shares.end();
       const off = Math.max(Math.abs(slope - now.covariance), Math.abs(bend - now.third));
       kit.say(`Mean ${fixed(now.mean, 3)}. Slope: covariance ${fixed(now.covariance, 3)}, central differences ${fixed(slope, 3)}; at most ${fixed(sharp[0])} (printed bound ${fixed(printed[0])}). Curvature: third moment ${fixed(now.third, 3)}, differences ${fixed(bend, 3)}; at most ${fixed(sharp[1])} (printed ${fixed(printed[1])}). Formula and differences are ${off < 1e-4 ? "within 1e-4" : `off by ${fixed(off, 4)}`}.`);
       const { p, mean, covariance, third } = now;

@@ -12,7 +12,7 @@ from attnlab._checks import Array
 from attnlab.widgets._base import Explorable
 
 MODEL = models.Attention(loss="exponential", start="zero")
-CAPS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+CAPS = (1.0, 10.0, 100.0, 300.0, 1000.0, 1e4, 1e6)
 BETAS = (0.5, 0.8, 0.9, 0.95)
 
 
@@ -66,14 +66,7 @@ class OptimizerRace(Explorable):
 
     name = "optimizer_race"
 
-    def __init__(self, steps: int = 4000, rng: int = 0) -> None:
-        rules: list[optim.Rule] = [
-            optim.GD(0.25),
-            optim.NormalizedGD(0.025),
-            optim.NormalizedGD(0.025, momentum=0.9),
-            optim.PolyakStep(max_step=10.0),
-            optim.Adam(0.001),
-        ]
+    def __init__(self, steps: int = 3000, rng: int = 0) -> None:
         found: list[Array] = []
         facts: list[list[float]] = []
         times = np.zeros(0)
@@ -84,7 +77,7 @@ class OptimizerRace(Explorable):
             def away(params: Mapping[str, Any], _: Any, goal: svm.Margin = goal) -> Array:
                 return miss(params["W"], goal)
 
-            for rule in rules:
+            for rule in racers(5.0 if antipodal else 10.0):
                 run = optim.train(
                     MODEL,
                     problem,
@@ -104,6 +97,17 @@ class OptimizerRace(Explorable):
             "facts": np.array(facts),  # (data, [Lambda, B])
         }
         super().__init__({"k": len(times) - 40 if len(times) > 40 else len(times) - 1}, arrays)
+
+
+def racers(cap: float) -> list[optim.Rule]:
+    """The five rules; the paper caps the Polyak step at 10, in Figure 5 at 5."""
+    return [
+        optim.GD(0.25),
+        optim.NormalizedGD(0.025),
+        optim.NormalizedGD(0.025, momentum=0.9),
+        optim.PolyakStep(max_step=cap),
+        optim.Adam(0.001),
+    ]
 
 
 class PolyakCap(Explorable):
@@ -169,7 +173,7 @@ def asked_step(params: Mapping[str, Any], problem: problems.TokenProblem) -> Arr
     assert found.log_scale is not None
     log_norm = np.log(np.linalg.norm(found.grads["W"], axis=(-2, -1))) + found.log_scale["W"]
     log_factor = found.log_excess - np.log(2.0) - 2.0 * log_norm
-    return np.stack([log_factor, log_norm], axis=-1) / np.log(10.0)
+    return np.asarray(np.stack([log_factor, log_norm], axis=-1) / np.log(10.0))
 
 
 class MomentumForms(Explorable):

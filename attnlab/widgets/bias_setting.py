@@ -26,7 +26,7 @@ class LogisticTwin(Explorable):
     Examples:
         >>> from attnlab import widgets
         >>> widgets.LogisticTwin().problem.X.shape
-        (4, 2, 2)
+        (3, 2, 2)
 
     Reference: bias, Sections 1 and 3.3.
     """
@@ -34,7 +34,7 @@ class LogisticTwin(Explorable):
     name = "logistic_twin"
 
     def __init__(self) -> None:
-        super().__init__({"f": [[1.6, 0.5], [0.5, 1.4], [-0.7, 1.0], [-1.9, 0.9]], "w": [0.0, 0.0]})
+        super().__init__({"f": [[0.9, 0.3], [0.6, 0.9], [-2.4, 0.6]], "w": [0.0, 0.0]})
 
     @property
     def problem(self) -> problems.TokenProblem:
@@ -100,10 +100,10 @@ class AssumptionOne(Explorable):
     """
 
     name = "assumption_one"
-    sizes = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8)  # rho
+    sizes = (0.02, 0.05, 0.15, 0.4, 0.8)  # rho
     widths = (10, 20, 40, 100, 300, 1000)  # d
 
-    def __init__(self, draws: int = 4, steps: int = 600) -> None:
+    def __init__(self, draws: int = 3, steps: int = 500) -> None:
         found: dict[str, list[Array]] = {"factor": [], "cosine": [], "least": [], "margin": []}
         step = np.zeros(0)
         for d in self.widths:
@@ -123,7 +123,7 @@ class AssumptionOne(Explorable):
                 rule,
                 steps,
                 record=["min_attention", {"cosine": toward(goal.W)}],
-                every="log",
+                every=moments(steps),
             )
             step = run.history["step"]
             found["cosine"].append(np.moveaxis(run.history["cosine"], 0, -1))
@@ -159,7 +159,7 @@ class Antipodal(Explorable):
     angles = tuple(range(15, 181, 15))
     rules = (optim.NormalizedGD(0.025), optim.GD(0.25))  # those of the figures
 
-    def __init__(self, steps: int = 2000, draws: int = 2) -> None:
+    def __init__(self, steps: int = 2000, draws: int = 1) -> None:
         drawn = [
             turned(problems.orthogonal(n=SAMPLES, T=TOKENS, d=100, rho=NOISE, rng=seed), angle)
             for angle in self.angles
@@ -182,7 +182,7 @@ class Antipodal(Explorable):
                     rule,
                     steps,
                     record=["attention", {"cosine": toward(goal.W)}],
-                    every="log",
+                    every=moments(steps),
                 )
                 for name in ("cosine", "attention"):
                     values = run.history[name].reshape(-1, *lead).mean(axis=2).T
@@ -193,7 +193,7 @@ class Antipodal(Explorable):
         for name in ("cosine", "attention"):
             shape = (2, len(self.rules), *arrays[name][0].shape)
             arrays[name] = np.stack(arrays[name]).reshape(shape)  # (query, rules, angles, steps)
-        super().__init__({"angle": 180, "query": "first"}, arrays)
+        super().__init__({"angle": 135, "query": "first"}, arrays)
 
 
 def toward(goal: Array) -> Any:
@@ -204,11 +204,11 @@ def toward(goal: Array) -> Any:
 def in_span(cells: list[problems.TokenProblem]) -> problems.TokenProblem:
     """Problems side by side, with coordinates in the span of their tokens and largest norm 1.
 
-    Neither changes an angle of W if a normalized step is long in units of 1/B^2, nor any score.
+    Scores stay, and so do angles of W along normalized descent with steps in units of 1/B^2.
     """
     parts = []
     for p in cells:
-        size = np.linalg.norm(p.X, axis=-1).max() if len(cells) and not _unit(p) else 1.0
+        size = np.linalg.norm(p.X, axis=-1).max()
         flat, v = p.X.reshape(-1, p.d) / size, p.v * size
         basis = np.linalg.qr(flat.T)[0] if p.d > len(flat) else np.eye(p.d)
         X = (flat @ basis).reshape(p.n, p.T, -1)
@@ -216,8 +216,9 @@ def in_span(cells: list[problems.TokenProblem]) -> problems.TokenProblem:
     return problems.TokenProblem(*(np.stack(part) for part in zip(*parts, strict=True)))
 
 
-def _unit(problem: problems.TokenProblem) -> bool:
-    return bool(abs(np.linalg.norm(problem.X, axis=-1).max() - 1.0) < 1e-12)
+def moments(steps: int) -> list[int]:
+    """Some fifty steps to record, close together at first."""
+    return sorted({round(t) for t in np.geomspace(1, steps, 50)})
 
 
 def asked(problem: problems.TokenProblem, where: Array) -> problems.TokenProblem:

@@ -137,3 +137,20 @@ class LazyReplay(Explorable):
         }
         last = len(found["step"]) - 1
         super().__init__({"k": last, "width": 1000, "scaling": "sqrt", "init": "lecun"}, arrays)
+
+
+class CancelledWidth(Explorable):
+    r"""Conditions (2) and (3) over the width, NTK start, weights that may move by $d_m^a$.
+
+    Returns:
+        A widget.
+
+    Examples:
+        >>> from attnlab import widgets
+        >>> widgets.CancelledWidth().name
+        'cancelled_width'
+
+    Reference: encoder, Theorem 2, equations 57 to 61.
+    """
+
+    name = "cancelled_width"

@@ -42,7 +42,7 @@ class SoftmaxSits(Explorable):
     """
 
     name = "softmax_sits"
-    widths = (10, 30, 100, 300, 1000, 3000, 10_000)
+    widths = (10, 30, 100, 300, 1000, 3000)
 
     def __init__(self) -> None:
         data = self._data()

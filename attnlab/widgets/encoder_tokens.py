@@ -22,7 +22,7 @@ def times(last: int, count: int = 40) -> list[int]:
 def spectrum(model: models.Encoder, params: Any, problem: SequenceProblem) -> Array:
     """Eigenvalues of the tangent kernel, largest first."""
     values = np.linalg.eigvalsh(ntk.empirical(model, params, problem))[..., ::-1]
-    return np.maximum(values, 0.0)
+    return np.asarray(np.maximum(values, 0.0))
 
 
 def losses(
@@ -273,3 +273,41 @@ class ThreeNumbers(Explorable):
         """The samples the reader chose."""
         n = int(self.now("N"))
         return SequenceProblem(self._problem.X[:n], self._problem.y[:n])
+
+
+class TailMeter(Explorable):
+    r"""How alike two samples are, against the tail $\exp(-t^{\hat c})$ of Assumption 3.
+
+    Args:
+        rng: seed of the data.
+
+    Returns:
+        A widget.
+
+    Examples:
+        >>> from attnlab import widgets
+        >>> widgets.TailMeter(rng=0).name
+        'tail_meter'
+
+    Reference: encoder, Assumption 3, Figures 1 and 6.
+    """
+
+    name = "tail_meter"
+    kinds = ("paper", "unit", "number", "onehot")
+    kept = 400  # order statistics of the similarity
+
+    def __init__(self, rng: int = 0) -> None:
+        generator = np.random.default_rng(rng)
+        found = []
+        for unit in (False, True):
+            own = problems.gaussian_regression(n=100, T=10, d=100, unit_tokens=unit, rng=generator)
+            alike = theory.encoder.similarity(own.X)
+            found.append(alike[np.triu_indices(100, 1)])
+        pairs = generator.standard_normal((40_000, 2, 1, 1))
+        found.append(theory.encoder.similarity(pairs)[:, 0, 1])
+        hot = np.zeros(self.kept)
+        hot[-self.kept // 20 :] = 1.0  # two of 20 one-hot tokens are the same
+        found.append(hot)
+        shares = (np.arange(self.kept) + 0.5) / self.kept
+        values = [np.quantile(each, shares, method="inverted_cdf") for each in found]
+        super().__init__({}, {"values": np.stack(values)})

@@ -35,7 +35,7 @@ export default explorable({
     });
     const row = kit.row();
     const map = kit.chart({
-      label: "norm of every block of the Hessian", title: "spectral norm of each block (median)", square: true,
+      label: "norm of every block of the Hessian", title: "spectral norm of each block (median)", square: true, bare: true,
       x: { range: [-0.75, 4], hide: true }, y: { range: [-0.05, 4.7], hide: true },
     }, row);
     const rates = kit.chart({

@@ -38,7 +38,7 @@ export default explorable({
         return `${state.bet === 1 ? "Yes." : "Look again."} At half of its own limit each start fits: ${told(ends(wide))} after ${steps[steps.length - 1]} steps. With the setting you see: ${told(ends(state))}.`;
       },
     });
-    const draw = raceBoard(kit, { steps, count: N, names: NAMES });
+    const draw = raceBoard(kit, { steps, count: N, names: NAMES, low: 1e-16 });
     kit.scrubber({ key: "k", times: steps });
     const controls = kit.controls();
     kit.choice({ key: "mode", label: "the same", options: [["equal", "step size"], ["relative", "share of the stable step"]], parent: controls });
@@ -52,7 +52,7 @@ export default explorable({
       });
       const shares = ends(state);
       const squares = NAMES.map((_, i) => alpha[i * W + state.w]);
-      kit.say(`Width ${widths[state.w]}, ${state.mode === "equal" ? `step ${STEPS.equal[state.s]} for all` : `${STEPS.relative[state.s]} of each limit`}. Loss after ${steps[state.k]} steps: ${told(shares)}. Largest stable steps: ${NAMES.map((_, i) => fixed(limit(state, i))).join(", ")}; in use: ${NAMES.map((_, i) => fixed(size(state, i))).join(", ")}. alpha² is ${squares.map((value) => fixed(value, 4)).join(", ")}: LeCun over NTK ${fixed(squares[0] / squares[2], 1)}, with d_m/d = ${widths[state.w] / 20}.`);
+      kit.say(`Width ${widths[state.w]}, ${state.mode === "equal" ? `step ${STEPS.equal[state.s]} for all` : `${STEPS.relative[state.s]} of each limit`}. Loss after ${steps[state.k]} steps: ${told(shares)}. Largest stable steps: ${NAMES.map((_, i) => fixed(limit(state, i))).join(", ")}; in use: ${NAMES.map((_, i) => fixed(size(state, i))).join(", ")}. alpha² is ${squares.map((value) => fixed(value, 4)).join(", ")}: LeCun over NTK ${fixed(squares[0] / squares[2], 1)}, d_m/d = ${widths[state.w] / 20} at the same attention.`);
       kit.el.dataset.shares = JSON.stringify(shares);
       kit.el.dataset.steps = JSON.stringify(NAMES.map((_, i) => size(state, i)));
       kit.el.dataset.limits = JSON.stringify(NAMES.map((_, i) => limit(state, i)));

@@ -7,6 +7,7 @@ const SHAPES = ["circle", "square", "triangle", "diamond"];
 const DASHES = ["", "8 4", "2 4", "8 3 2 3"];
 const SCALINGS = ["linear", "sqrt"];
 const LIMITS = ["corrected", "printed", "proof"];
+const small = (value) => (value < 0.01 ? value.toExponential(1) : value.toFixed(3));
 
 export default explorable({
   name: "kernel_blocks",
@@ -72,7 +73,7 @@ export default explorable({
         for (let p = 0; p < pairs; p++) parity.mark(`${b}-${p}`, goal(b, p), own(b, p), { series: b, shape: SHAPES[b], size: 3.5 });
       });
       parity.end();
-      const told = BLOCKS.map((name, b) => `${name} ${fixed(found[b].error, 4)} (falls like d_m^${fixed(found[b].exponent, 2)})`);
+      const told = BLOCKS.map((name, b) => `${name} ${small(found[b].error)} (over all widths like d_m^${fixed(found[b].exponent, 2)})`);
       kit.say(`Width ${width[k]}, logits over ${s ? "its root" : "the width"}. Distance from the limit, median of 12 networks: ${told.join(", ")}. From one network to the next the kernel varies by ${fixed(100 * spread[s * width.length + k], 1)} %. Right: network ${draw + 1}.`);
       kit.el.dataset.errors = JSON.stringify(found.map((x) => x.error));
       kit.el.dataset.exponents = JSON.stringify(found.map((x) => x.exponent));

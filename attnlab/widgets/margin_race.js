@@ -38,7 +38,7 @@ export default explorable({
       }),
       tell: () => `noise Z ${fixed(kit.state.Z, 2)}, share ${fixed(kit.state.zeta, 1)}`,
     });
-    kit.legend([[0, "γ_attn, attention on relevant tokens only"], [1, "γ⋆, tangent features (bound)", true], [2, "γ_lin, linear (bound)"]]);
+    kit.legend([[0, "γ_attn, attention on relevant tokens only"], [1, "γ⋆, tangent features (bound)", true], [2, "γ_lin, linear (bound)", true]]);
     const controls = kit.controls();
     kit.slider({ key: "S", label: "signal S", min: 1, max: 12, step: 0.1, show: (x) => fixed(x, 1), parent: controls });
     kit.slider({ key: "zeta", label: "share ζ", min: 0.1, max: 0.9, step: 0.1, show: (x) => fixed(x, 1), parent: controls });

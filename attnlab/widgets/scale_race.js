@@ -56,7 +56,7 @@ export default explorable({
       });
       const shares = curves.map((values_) => values_[state.k]);
       const [squares, weights] = [pair("alpha", state), pair("weight", state)];
-      kit.say(`${state.tokens === "raw" ? "Raw tokens" : "Tokens of length 1"}, width ${widths[state.w]}, draw ${state.seed + 1}. After ${steps[state.k]} steps the losses are ${shares.map(raceShare).join(" and ")} of their start: they ${ahead(state)}. Steps in use ${NAMES.map((_, i) => fixed(size(state, i))).join(" and ")}, limits ${NAMES.map((_, i) => fixed(limit(state, i))).join(" and ")}. Mean squared length of an attention row: ${weights.map((value) => fixed(value, 3)).join(" and ")}; alpha²: ${squares.map((value) => fixed(value, 3)).join(" and ")}.`);
+      kit.say(`${state.tokens === "raw" ? "Raw tokens" : "Tokens of length 1"}, width ${widths[state.w]}, draw ${state.seed + 1}. After ${steps[state.k]} steps the losses are ${shares.map(raceShare).join(" and ")} of their start: they ${ahead(state)}. Steps in use ${NAMES.map((_, i) => fixed(size(state, i), 3)).join(" and ")}, limits ${NAMES.map((_, i) => fixed(limit(state, i), 3)).join(" and ")}. Mean squared length of an attention row: ${weights.map((value) => fixed(value, 3)).join(" and ")}; alpha²: ${squares.map((value) => fixed(value, 3)).join(" and ")}.`);
       kit.el.dataset.shares = JSON.stringify(shares);
       kit.el.dataset.limits = JSON.stringify(NAMES.map((_, i) => limit(state, i)));
       kit.el.dataset.alpha = JSON.stringify(squares);

@@ -55,25 +55,17 @@ class WeakConvexity(Explorable):
     name = "weak_convexity"
 
     def __init__(self, rng: int = 0, trials: int = 3) -> None:
-        heads, sizes = np.array([1, 2, 4, 8, 16, 32, 64]), np.array([0.3, 1.0, 3.0])
-        generator = np.random.default_rng(rng)
-        problem = unit_tokens(generator, n=6)
+        heads, sizes = np.array([1, 2, 4, 8, 16, 64]), np.array([0.3, 1.0, 3.0])
         ratio = np.zeros((2, sizes.size, heads.size, trials))
         readout = np.zeros_like(ratio)
-        for h, H in enumerate(heads):
-            model = models.MultiHead(heads=int(H))
-            drawn = {
-                "U": generator.standard_normal((trials, H, problem.T, problem.d)),
-                "W": generator.standard_normal((trials, H, problem.d, problem.d)),
-            }
-            for kind, given in enumerate((drawn, opposite_pairs(drawn))):
-                for s, size in enumerate(sizes):
-                    params = of_length(given, float(size))
-                    lengths = np.sqrt((params["U"] ** 2).sum(axis=(-1, -2)))
-                    readout[kind, s, h] = lengths.max(axis=-1)
-                    for k in range(trials):
-                        one = {name: part[k] for name, part in params.items()}
-                        ratio[kind, s, h, k] = curvature.weak_convexity(model, one, problem)
+        for kind, s, h in np.ndindex(ratio.shape[:3]):
+            H, size = int(heads[h]), float(sizes[s])
+            problem, params = drawn(H, size, pairs=kind == 1, rng=rng, trials=trials)
+            readout[kind, s, h] = np.sqrt((params["U"] ** 2).sum(axis=(-1, -2))).max(axis=-1)
+            for k in range(trials):
+                one = {name: part[k] for name, part in params.items()}
+                model = models.MultiHead(heads=H)
+                ratio[kind, s, h, k] = curvature.weak_convexity(model, one, problem)
         arrays = {
             "heads": heads,
             "sizes": sizes,
@@ -118,6 +110,19 @@ def unit_tokens(rng: np.random.Generator, *, n: int) -> SequenceProblem:
     X = rng.standard_normal((n, 4, 3))
     X /= np.linalg.norm(X, axis=-1, keepdims=True)
     return SequenceProblem(X=X, y=np.resize([1.0, -1.0], n))
+
+
+def drawn(
+    heads: int, size: float, *, pairs: bool = False, rng: int = 0, trials: int = 3
+) -> tuple[SequenceProblem, Params]:
+    """A problem, and networks whose heads all have one length; the first axis is the draw."""
+    problem = unit_tokens(np.random.default_rng(rng), n=6)
+    generator = np.random.default_rng([rng, heads])
+    params = {
+        "U": generator.standard_normal((trials, heads, problem.T, problem.d)),
+        "W": generator.standard_normal((trials, heads, problem.d, problem.d)),
+    }
+    return problem, of_length(opposite_pairs(params) if pairs else params, size)
 
 
 def of_length(params: Params, size: float) -> Params:

@@ -1,11 +1,12 @@
 // One feature a token: drag the three numbers that the whole network consists of.
 
 import { oneFeatureFit, oneFeatureOutputs, oneFeatureSums } from "./kit/one_feature.js";
-import { explorable, fixed } from "./kit/kit.js";
+import { explorable, fixed, make } from "./kit/kit.js";
 
 const WIDTHS = [8, 64, 512];
 const SAMPLES = [2, 3, 6, 12];
 const REACH = 4;
+const told = (value) => (value < 1e-12 ? "0" : fixed(value, 3));
 
 export default explorable({
   name: "three_numbers",
@@ -34,22 +35,24 @@ export default explorable({
       options: ["to 0: it has 2048 parameters", "not below a floor: it has three numbers", "to 0 if tau_0 is right"],
       outcome: (state) => {
         const low = Math.min(...floors[state.N]);
-        return `${state.bet === 1 ? "Yes." : "Look again."} With ${state.N} samples no network of any width, with kappa between -4 and 4, has a loss below ${fixed(low, 3)}; the mean of y² is ${fixed(given(state.N).energy, 3)}.${state.N < 4 ? " Three numbers can fit two samples, and nearly three; try 12." : ""}`;
+        return `${state.bet === 1 ? "Yes." : "Look again."} With ${state.N} samples no network of any width, with kappa between -4 and 4, has a loss below ${told(low)}; the mean of y² is ${fixed(given(state.N).energy, 3)}.${state.N < 4 ? " Three numbers can fit two samples, and nearly three; try 12." : ""}`;
       },
     });
     const row = kit.row();
     const plane = kit.chart({
-      square: true, label: "p and q", title: "drag p (right) and q (up); rings: equal loss",
+      square: true, label: "p and q", title: "drag p and q; rings: equal loss at your kappa",
       x: { range: [-REACH, REACH], label: "p" }, y: { range: [-REACH, REACH], label: "q" },
     }, row);
+    const side = make("div", { class: "al-frame" });
+    row.append(side);
     const fit = kit.chart({
-      square: true, label: "targets and outputs of the samples", title: "targets (squares) and your outputs (circles)",
+      height: 190, label: "targets and outputs of the samples", title: "targets (squares) and your outputs (circles)",
       x: { range: [0.4, 12.6], label: "sample", ticks: [1, 2, 3, 6, 9, 12] }, y: { range: [-3, 3] },
-    }, row);
+    }, side);
     const least = kit.chart({
       label: "least loss by kappa", title: "least loss over all p, q, by kappa",
-      x: { range: [-4, 4], label: "kappa" }, y: { range: [0, 2] }, height: 210,
-    }, kit.row());
+      x: { range: [-4, 4], label: "kappa" }, y: { range: [0, 2] }, height: 190,
+    }, side);
     const handle = plane.handle("pq", {
       series: 1, shape: "diamond", size: 9, label: "p and q", move: (p, q) => kit.set({ pq: [p, q] }),
       tell: () => `p ${fixed(kit.state.pq[0])}, q ${fixed(kit.state.pq[1])}`,
@@ -98,16 +101,16 @@ export default explorable({
         fit.mark(`f${n}`, n + 1, f, { series: 1, size: 4.5 });
       });
       fit.end();
-      const high = Math.max(1.15 * energy, 0.3);
+      const high = Math.max(1.5 * energy, 0.3);
       least.range({ y: [0, high] });
       least.begin();
       least.line("floor", grid, floors[state.N], { series: 2, width: 2.5 });
       least.line("way", way.map((each) => each.kappa), way.map((each) => each.loss), { series: 0, width: 2, dash: "4 3" });
       least.mark("net", net.kappa, net.loss, { series: 0, size: 5 });
-      least.mark("mine", state.kappa, Math.min(loss, 0.985 * high), { series: 1, shape: "diamond", size: 6 });
+      least.mark("mine", state.kappa, Math.min(loss, 0.93 * high), { series: 1, shape: "diamond", size: 6 });
       least.end();
       const again = oneFeatureOutputs(net.kappa, net.p, net.q, X).reduce((sum, f, n) => sum + (f - target[n]) ** 2, 0) / state.N;
-      kit.say(`Yours: kappa ${fixed(state.kappa)}, p ${fixed(p)}, q ${fixed(q)}, loss ${fixed(loss, 3)}; at this kappa nothing is below ${fixed(best.floor, 3)}. The network of width ${WIDTHS[state.net]} after ${steps[state.k]} steps: kappa ${fixed(net.kappa)}, p ${fixed(net.p)}, q ${fixed(net.q)}, loss ${fixed(net.loss, 3)}; its three numbers alone give ${fixed(again, 3)}. Mean of y²: ${fixed(energy, 3)}.`);
+      kit.say(`Yours: kappa ${fixed(state.kappa)}, p ${fixed(p)}, q ${fixed(q)}, loss ${fixed(loss, 3)}; at this kappa nothing is below ${told(best.floor)}. The network of width ${WIDTHS[state.net]} after ${steps[state.k]} steps: kappa ${fixed(net.kappa)}, p ${fixed(net.p)}, q ${fixed(net.q)}, loss ${told(net.loss)}; its three numbers alone give ${told(again)}. Mean of y²: ${fixed(energy, 3)}.`);
       kit.el.dataset.outputs = JSON.stringify(outputs);
       kit.el.dataset.loss = String(loss);
       kit.el.dataset.floor = String(best.floor);

@@ -38,7 +38,7 @@ export default explorable({
     }, row);
     const right = kit.chart({
       label: "loss in training", title: "loss over the mean of y²",
-      x: { range: [1, last], log: true, label: "step" }, y: { range: [1e-4, 2], log: true },
+      x: { range: [1, 1.2 * last], log: true, label: "step" }, y: { range: [1e-4, 2], log: true },
     }, row);
     kit.legend([[0, "kernel K, this shape"], [2, "block of w_O (its last: alpha²)", true], [6, "the other shapes"], [1, "floor of all networks with one feature", true]]);
     kit.slider({ key: "t", label: "tokens × features", values: tokens.map((_, t) => t), show: name });
@@ -63,10 +63,11 @@ export default explorable({
       right.line("floor", [1, last], [floor, floor], { series: 1, dash: "5 4", width: 2 });
       right.line("here", steps, curve(state), { series: 0, width: 2.5 });
       const end = curve(state)[steps.length - 1];
-      right.mark("end", last, Math.max(end, 1.2e-4), { series: 0, size: 5 });
+      if (end > 1e-4) right.mark("end", last, end, { series: 0, size: 5 });
       left.end();
       right.end();
-      const [ranks, blocks] = [rank(own, 1e-10), rank(block, 1e-20)];
+      const ranks = rank(list("values", state), 1e-10);
+      const blocks = rank(list("squares", state), 1e-20);
       const T_ = tokens[state.t];
       const least = list("values", state)[N - 1];
       kit.say(`${T_} ${T_ === 1 ? "token" : "tokens"} of ${N / T_} ${N === T_ ? "feature" : "features"}, width ${widths[state.w]}. The kernel has rank ${ranks} of ${N} (hidden layer ${blocks}), its smallest eigenvalue is ${least > 0 ? fixed(least, 4) : "0"}. After ${last} steps the loss is ${fixed(end, 3)} of the mean of y²${T_ === N ? `; no network of this shape gets below ${fixed(floor, 3)}` : ""}. Assumption 2 ${T_ <= N / T_ ? "can hold" : "is violated: more tokens than features"}.`);

@@ -102,7 +102,7 @@ class LeaveOneOut(Explorable):
 
 SAMPLES = (4, 8, 16, 32)
 SETTING: dict[str, Any] = {"T": 5, "zeta": 0.2, "S": 1.0, "sigma": 0.5}
-SETS = {4: 240, 8: 120, 16: 60, 32: 30}  # training sets for the gap
+SETS = {4: 160, 8: 80, 16: 40, 32: 20}  # training sets for the gap
 
 
 def leave_one_out(
@@ -123,15 +123,13 @@ def leave_one_out(
     model, times = models.MultiHead(heads=heads), moments(steps, 24)
     drawn = problems.tokenized_mixture(n=n, trials=SETS[n], rng=rng, **SETTING)
     test = drawn.fresh(60, rng=rng + 1)
-    few = max(1, 64 // n)
+    few = max(1, 32 // n)
     kept: dict[str, Any] = {name: lambda p, _, name=name: p[name] for name in ("U", "W")}
     record = ["loss", {f"all_{name}": kept[name] for name in kept}]
 
     def path(problem: SequenceProblem, size: float) -> tuple[Array, list[Params]]:
         run = optim.train(model, problem, optim.GD(size), steps, record=record, every=times)
-        found = [
-            {name: run.history[f"all_{name}"][k] for name in kept} for k in range(len(times))
-        ]
+        found = [{name: run.history[f"all_{name}"][k] for name in kept} for k in range(len(times))]
         return run.history["loss"], found
 
     loss, points = path(drawn, eta)
@@ -155,7 +153,8 @@ def leave_one_out(
     readout = [np.sqrt((p["U"] ** 2).sum(axis=(-1, -2)).max()) for p in points]
     lipschitz = theory.multihead.beta1(np.array(readout), T=drawn.T, R=longest)
     # the best target among the iterates, for each number of steps
-    target, far = loss.mean(axis=1), np.array([_length(p).mean() for p in points])
+    target = loss.mean(axis=1)
+    far = np.array([np.sqrt((_length(p) ** 2).mean()) for p in points])
     head = far / heads**0.5
     bounds, spread = np.zeros(len(times)), np.zeros(len(times))
     for k, K in enumerate(times[1:], start=1):

@@ -46,7 +46,7 @@ export default explorable({
       label: "the same times the root of H", title: "measured, times sqrt(H): flat where the power is -1/2",
       x: { range: [0.85, 75], log: true, label: "heads H", ticks: heads }, y: { range: [0, 0.6] }, height: 290,
     }, row);
-    kit.legend([[0, "measured, mean (dots: trials)"], [1, "Corollary 1, printed", true], [3, "Lemma 6: readouts only", true], [2, "without d, ours", true]]);
+    kit.legend([[0, "measured, mean (dots: trials)"], [1, "Corollary 1, printed", true], [3, "Lemma 6: readouts only", true], [2, "without d, ours", true], [6, "the other kind of heads", true]]);
     kit.slider({ key: "heads", label: "heads H", values: heads, show: String });
     const controls = kit.controls();
     kit.slider({ key: "size", label: "length of each head", values: sizes, show: (x) => fixed(x, 1), parent: controls });
@@ -75,8 +75,7 @@ export default explorable({
       flat.begin();
       KINDS.forEach((name, k) => {
         const shown = measured(state, name).map((v, h) => v * Math.sqrt(heads[h]));
-        flat.line(name, heads, shown, { series: k === kind ? 0 : 6, dash: k ? "7 4" : "", width: 2.5 });
-        flat.text(name, 60, shown[shown.length - 1], name === "pairs" ? "pairs" : "independent", { series: k === kind ? 0 : 6, anchor: "end", dy: k ? 16 : -9 });
+        flat.line(name, heads, shown, { series: k === kind ? 0 : 6, dash: k === kind ? "" : "2 4", width: 2.5 });
       });
       flat.mark("at", heads[at], curve[at] * Math.sqrt(heads[at]), { series: 0, shape: "square", size: 7 });
       flat.end();
@@ -88,17 +87,13 @@ export default explorable({
     };
   },
   code: (state) => `import numpy as np
-from attnlab import curvature, models, problems, theory
+from attnlab import curvature, models, theory, widgets
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((6, 4, 3))
-X /= np.linalg.norm(X, axis=-1, keepdims=True)
-problem = problems.SequenceProblem(X=X, y=np.array([1.0, -1.0] * 3))
 H, size = ${state.heads}, ${state.size}
-U, W = rng.standard_normal((H, 4, 3)), rng.standard_normal((H, 3, 3))${state.kind === "pairs" ? `
-U, W = U[:1] * (-1.0) ** np.arange(H)[:, None, None], np.repeat(W[:1], H, axis=0)` : ""}
-length = np.sqrt((U**2).sum((-1, -2)) + (W**2).sum((-1, -2)))[:, None, None]
-params = {"U": size * U / length, "W": size * W / length}
-print(curvature.weak_convexity(models.MultiHead(heads=H), params, problem))
-print(theory.multihead.beta3(size, T=4, d=3, R=1.0) / H**0.5)`,
+problem, params = widgets.single_head.drawn(H, size, pairs=${state.kind === "pairs" ? "True" : "False"})  # three draws
+model = models.MultiHead(heads=H)
+found = [curvature.weak_convexity(model, {k: v[i] for k, v in params.items()}, problem)
+         for i in range(3)]
+print("-lambda_min / loss", np.mean(found))
+print("Corollary 1 allows", theory.multihead.beta3(size, T=4, d=3, R=1.0) / H**0.5)`,
 });

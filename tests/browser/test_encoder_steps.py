@@ -77,12 +77,14 @@ def test_kernel_of_tangents(kernel) -> None:
     for (model, params, problem), start in made:
         steps = 5
         top = float(np.linalg.eigvalsh(ntk.empirical(model, params, problem))[-1])
-        gamma = 0.5 / top
+        gamma = 0.05 / top
         given.append([*start[:2], problem.y.tolist(), start[2], gamma, steps, 0.5])
         run = optim.train(model, problem, optim.GD(gamma), steps, params=params)
         last = ntk.empirical(model, run.params, problem)
         expected.append((run.history["loss"], [top, float(np.linalg.eigvalsh(last)[-1])]))
-    for found, (loss, tops) in zip(kernel("encoder_small", "encoderTrain", given), expected):
+    for found, (loss, tops) in zip(
+        kernel("encoder_small", "encoderTrain", given), expected, strict=True
+    ):
         near(found["loss"], loss)
         near([found["top"][0], found["top"][-1]], tops)
 
@@ -132,7 +134,12 @@ def test_one_step_at_a_kink(kernel) -> None:
 
 @pytest.mark.parametrize(
     ("init", "a", "r", "width"),
-    [("ntk", 0.5, 0.0, 1000), ("ntk", 1.0, 0.0, 1000), ("lecun", 0.5, 1.0, 100), ("he", 0.7, 0.4, 10)],
+    [
+        ("ntk", 0.5, 0.0, 1000),
+        ("ntk", 1.0, 0.0, 1000),
+        ("lecun", 0.5, 1.0, 100),
+        ("he", 0.7, 0.4, 10),
+    ],
 )
 def test_softmax_sits_where_attnlab_says(explorable, init, a, r, width) -> None:
     state = {"init": init, "a": a, "r": r, "width": width}
@@ -162,7 +169,7 @@ def test_step_dial_trains_as_attnlab_does(explorable, init, width, ratio) -> Non
     assert float(root.get_attribute("data-limit")) == pytest.approx(limit, rel=1e-9)
     run = optim.train(model, problem, optim.GD(ratio * limit), steps=80, params=params)
     loss = json.loads(root.get_attribute("data-loss"))
-    assert loss[:10] == pytest.approx(run.history["loss"][:10].tolist(), rel=1e-8)
+    assert loss[:10] == pytest.approx(run.history["loss"][:10].tolist(), rel=1e-6)
     assert root.get_attribute("data-fate") == ("settles" if ratio < 1 else "catapult")
 
 
@@ -199,7 +206,7 @@ def test_kink_microscope_shows_the_counterexample(explorable) -> None:
     model, params, problem = widgets.KinkMicroscope.instance()
     e = theory.encoder
     loss = float(model.value_and_grad(params, problem)[0])
-    b, alpha = e.bars(model, problem, params, radius=1.0), e.alpha(model, params, problem)
+    b = e.bars(model, problem, params, radius=1.0)
     C = float(e.smoothness(b, loss))
     run = optim.train(model, problem, optim.GD(1.0 / C), steps=1, params=params)
     growth = run.history["loss"][1] / run.history["loss"][0] - 1.0

@@ -63,6 +63,12 @@ export function headGradients({ X, y, T, d }, U, W, H) {
   return { loss, gU, gW };
 }
 
+// The same as plain lists.
+export function headGradientLists(problem, U, W, H) {
+  const { loss, gU, gW } = headGradients(problem, U, W, H);
+  return { loss, gU: Array.from(gU), gW: Array.from(gW) };
+}
+
 // A step rule for one parameter: its own step size and, for Adam, its own eps.
 function equalRule(rule, size, eta, eps) {
   const first = new Float64Array(size);

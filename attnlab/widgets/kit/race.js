@@ -9,12 +9,12 @@ export function raceBoard(kit, { steps, count, names, low = 1e-8 }) {
   const last = steps[steps.length - 1];
   const loss = kit.chart({
     label: "loss over its start, by step", title: "loss, as a share of its start",
-    x: { range: [1, last], log: true, label: "step" }, y: { range: [low, 3], log: true },
+    x: { range: [1, 1.2 * last], log: true, label: "step" }, y: { range: [low, 3], log: true },
   }, row);
   const rate = kit.chart({
     label: "step size times eigenvalue over N", title: "step × eigenvalue / N; unstable above 1",
     x: { range: [0.5, count + 0.5], label: "eigenvalue, largest first", ticks: [1, 5, 10, 15, 20] },
-    y: { range: [1e-5, 3], log: true },
+    y: { range: [1e-4, 3], log: true },
   }, row);
   kit.legend([...names.map((name, i) => [i, name, i > 0]), [5, "largest stable step", true]]);
   return ({ curves, rates, k }) => {
@@ -24,8 +24,7 @@ export function raceBoard(kit, { steps, count, names, low = 1e-8 }) {
       const look = { series: i, dash: RACE_DASHES[i], width: 2.5 };
       loss.line(`all${i}`, steps, curve, { ...look, faint: true });
       loss.line(`to${i}`, steps.slice(0, k + 1), curve.slice(0, k + 1), look);
-      const shown = Math.min(2.4, Math.max(1.3 * low, curve[k]));
-      loss.mark(`at${i}`, steps[k], shown, { series: i, shape: RACE_SHAPES[i], size: 5 });
+      if (curve[k] > low && curve[k] < 2.5) loss.mark(`at${i}`, steps[k], curve[k], { series: i, shape: RACE_SHAPES[i], size: 5 });
       const index = rates[i].map((_, j) => j + 1);
       const above = rates[i].map((value) => Math.max(value, 1e-12));
       rate.line(`rate${i}`, index, above, look);

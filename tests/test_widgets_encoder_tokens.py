@@ -1,0 +1,98 @@
+"""What the explorables of the encoder's races and shapes carry, against the library."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnlab import models, ntk, problems, theory, widgets
+from attnlab._checks import Array
+from attnlab.widgets.encoder_tokens import CEILING, InitRace, ScaleRace, TokenOrFeature
+
+
+def array(widget: Any, name: str) -> Array:
+    entry = widget.data[name]
+    return np.frombuffer(entry["bytes"], dtype=entry["dtype"]).reshape(entry["shape"])
+
+
+@pytest.fixture(scope="module")
+def inits() -> Any:
+    return widgets.InitRace()
+
+
+@pytest.fixture(scope="module")
+def scales() -> Any:
+    return widgets.ScaleRace()
+
+
+@pytest.fixture(scope="module")
+def shapes() -> Any:
+    return widgets.TokenOrFeature()
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Any:
+    return widgets.ThreeNumbers()
+
+
+def test_equal_steps_put_ntk_behind_and_equal_shares_do_not(inits: Any) -> None:
+    """Appendix C.5: the order at step 1 is an effect of the step."""
+    loss, values, alpha = (array(inits, name) for name in ("loss", "values", "alpha"))
+    wide = len(InitRace.widths) - 1
+    equal, relative = loss[0, 2, :, wide, -1], loss[1, 2, :, wide, -1]
+    assert equal[2] > 1e6 * max(equal[0], equal[1])
+    assert relative[2] < min(relative[0], relative[1])
+    limits = 20 / values[:, :, 0]
+    assert limits[2, wide] > 5 * limits[0, wide]
+    ratio = [theory.encoder.alpha_ratio(width, 20) for width in InitRace.widths]
+    assert np.allclose((alpha[0] / alpha[2])[1:], ratio[1:], rtol=0.25)  # another attention
+    assert loss[1, 2, 0, 0, -1] >= CEILING  # a limit at the start is none later: width 20
+
+
+def test_the_order_of_the_scalings_turns_round(scales: Any) -> None:
+    """Appendix C.6: raw tokens, in every draw and at both widths."""
+    loss, alpha, weight = (array(scales, name) for name in ("loss", "alpha", "weight"))
+    draws = loss.shape[2]
+    wide = len(ScaleRace.widths) - 1
+    for seed in range(draws):
+        sqrt, linear = loss[0, 0, seed, :, wide, -1]
+        assert sqrt < linear
+        sqrt, linear = loss[1, 0, seed, :, wide, -1]
+        assert linear < sqrt
+    assert (weight[0, :, 0] > weight[0, :, 1]).all()
+    assert (alpha[0, :, 0, wide] < alpha[0, :, 1, wide]).all()
+    assert np.allclose(weight[1], 1 / 5, rtol=0.01)  # unit tokens: attention is a mean
+
+
+def test_the_kernel_by_shape(shapes: Any) -> None:
+    values, squares, loss = (array(shapes, name) for name in ("values", "squares", "loss"))
+    last = len(TokenOrFeature.tokens) - 1
+    assert ((values[last] > 1e-10 * values[last, ..., :1]).sum(axis=-1) == 3).all()
+    assert ((squares[last] > 1e-20 * squares[last, ..., :1]).sum(axis=-1) == 2).all()
+    assert (np.diff(values[:, 1, :, -1], axis=0) < 0).all()
+    floor = float(array(shapes, "floor")[0])
+    assert (loss[last] > floor).all()
+    assert (loss[0, 1, :, -1] < 1e-4).all()
+    drawn = problems.gaussian_regression(n=24, T=1, d=24, unit_tokens=True, rng=0)
+    problem = problems.SequenceProblem(drawn.X.reshape(24, 6, 4), drawn.y)
+    model = models.Encoder(120)
+    K = ntk.empirical(model, model.init(problem, rng=0), problem)
+    assert np.allclose(values[4, 1, 0], np.linalg.eigvalsh(K)[::-1], rtol=1e-5, atol=1e-9)
+
+
+def test_a_trained_network_is_its_three_numbers(numbers: Any) -> None:
+    path, loss = array(numbers, "path"), array(numbers, "loss")
+    for k, n in enumerate(numbers.samples):
+        widget = widgets.ThreeNumbers() if k == 0 else numbers
+        widget.state = {**json.loads(json.dumps(widget.state)), "N": n}
+        problem = widget.problem
+        assert problem.n == n
+        for w in range(len(numbers.widths)):
+            kappa, p, q = path[k, w, -1].astype(float)
+            features = theory.encoder.effective_features(kappa, problem) / problem.T
+            again = np.mean((features @ [p, q] - problem.y) ** 2)
+            assert np.isclose(again, loss[k, w, -1], rtol=1e-4, atol=1e-10)
+            floor = float(theory.encoder.effective_floor(kappa, problem))
+            assert loss[k, w, -1] >= floor - 1e-6
+    assert loss[0, :, -1].max() < 1e-10 < 0.5 < loss[-1, :, -1].min()
