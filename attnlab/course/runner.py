@@ -96,6 +96,7 @@ def main() -> None:
         os.dup2(null, number)
     sys.path[:0] = ["/library", "/packages", "/sandbox"]
     import numpy  # noqa: F401  (before the limits: its threads)
+
     wire = importlib.import_module("wire")
 
     limit()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnlab import models, optim, problems, svm, theory
-from attnlab._checks import Array
+from attnlab._checks import Array, IntArray
 from attnlab.widgets._base import Explorable
 
 MODEL = models.Attention(loss="exponential", start="zero")
@@ -213,7 +213,8 @@ def in_span(cells: list[problems.TokenProblem]) -> problems.TokenProblem:
         basis = np.linalg.qr(flat.T)[0] if p.d > len(flat) else np.eye(p.d)
         X = (flat @ basis).reshape(p.n, p.T, -1)
         parts.append((X, p.z @ basis / size, p.y, v @ basis))
-    return problems.TokenProblem(*(np.stack(part) for part in zip(*parts, strict=True)))
+    X, z, y, v = (np.stack(part) for part in zip(*parts, strict=True))
+    return problems.TokenProblem(X, z, y, v)
 
 
 def moments(steps: int) -> list[int]:
@@ -221,7 +222,7 @@ def moments(steps: int) -> list[int]:
     return sorted({round(t) for t in np.geomspace(1, steps, 50)})
 
 
-def asked(problem: problems.TokenProblem, where: Array) -> problems.TokenProblem:
+def asked(problem: problems.TokenProblem, where: IntArray) -> problems.TokenProblem:
     """The same samples with another of their tokens as query."""
     z = problem.X[np.arange(problem.n), where]
     return problems.TokenProblem(problem.X, z, problem.y, problem.v)

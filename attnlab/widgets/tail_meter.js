@@ -37,7 +37,7 @@ export default explorable({
       options: ["for small c", "for large c", "for none"],
       outcome: (state) => {
         const least = Math.min(...cs.map((c) => worst(alike.unit, c)));
-        return `${state.bet === 2 ? "Yes." : "Look again."} For c up to 3 the excess is at least ${fixed(least, 3)}: all similarities are above ${fixed(alike.unit[0])}, so the chance is 1 where every tail has fallen below 1. Your data and c: ${fixed(worst(scaled(state), state.c), 3)}.`;
+        return `${state.bet === 2 ? "Yes." : "Look again."} At t = 1 every tail is 1/e = 0.368, whatever c, and a share of ${fixed(alike.unit.filter((value) => value >= 1).length / M, 3)} of the pairs is that similar. The worst excess for c up to 3 is never below ${fixed(least, 3)}. Your data and c: ${fixed(worst(scaled(state), state.c), 3)}.`;
       },
     });
     const row = kit.row();
@@ -76,7 +76,7 @@ export default explorable({
       gap.mark("here", state.c, excess, { series: 2, size: 6 });
       gap.end();
       const inside = excess <= ENOUGH;
-      kit.say(`${WORDS[state.kind]}, times ${fixed(10 ** state.scale)}: similarities from ${fixed(sorted[0])} to ${fixed(sorted[M - 1])}, middle ${fixed(sorted[M >> 1])}. With c = ${fixed(state.c)} the tail is ${inside ? "never exceeded (up to sampling error): the assumption holds" : `exceeded by up to ${fixed(excess, 3)}: the assumption fails`}.`);
+      kit.say(`${WORDS[state.kind]}, times ${fixed(10 ** state.scale)}: similarities from ${fixed(sorted[0])} to ${fixed(sorted[M - 1])}, middle ${fixed(sorted[M >> 1])}. With c = ${fixed(state.c)} the tail is ${inside ? "exceeded by no more than a sample may err: the assumption can hold" : `exceeded by up to ${fixed(excess, 3)}: the assumption fails`}.`);
       kit.el.dataset.excess = String(excess);
       kit.el.dataset.inside = String(inside);
       kit.el.dataset.middle = String(sorted[M >> 1]);

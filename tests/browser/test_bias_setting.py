@@ -137,7 +137,7 @@ def test_assumption_one_measures_example_1(explorable, state) -> None:
 
 
 def test_antipodal_means_share_one_direction(explorable) -> None:
-    """With optimal tokens as queries Lambda is nearly sqrt(2 / (1 + cos^2)); training hardly sees it."""
+    """With optimal tokens as queries Lambda is nearly sqrt(2 / (1 + cos^2))."""
     for angle in (90, 180):
         _, root = explorable("antipodal", {"angle": angle, "query": "optimal"})
         shown = float(root.get_attribute("data-margin"))

@@ -1,0 +1,319 @@
+"""A course as a folder: nbgrader's layout, our verdicts."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import attnlab
+from attnlab import _checks as check
+from attnlab.course import _notebook as notebooks
+from attnlab.course._grade import Mark, Part, Verdict, grade
+from attnlab.course._sandbox import Limits, available
+from attnlab.course._source import SETS, ProblemSet, folder, read
+from attnlab.course._submission import read_submission
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+COLUMNS = ("id", "first_name", "last_name", "email")
+ALIASES = {
+    "id": ("id", "student", "student id", "student_id", "sis user id", "username", "login"),
+    "first_name": ("first_name", "first name", "firstname", "given name"),
+    "last_name": ("last_name", "last name", "lastname", "surname", "family name"),
+    "email": ("email", "e-mail", "email address", "mail"),
+}
+
+
+@dataclass(frozen=True)
+class Student:
+    """A row of the roster."""
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+
+
+@dataclass(frozen=True)
+class Course:
+    r"""A course: a folder, a seed, and the problem sets that it uses.
+
+    Args:
+        place: the folder.
+        name: of the course.
+        seed: of its variants.
+        sets: short names of its problem sets.
+        sources: where the problem sets are; around the working directory where None.
+
+    Returns:
+        A course.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from attnlab import course
+        >>> course.Course(Path("fall27"), "fall27", 2027, ("1", "3")).folders[0]
+        'set1-multihead'
+
+    Reference: none; how problem sets are assigned.
+    """
+
+    place: Path
+    name: str
+    seed: int
+    sets: tuple[str, ...]
+    sources: Path | None = None
+
+    @property
+    def folders(self) -> list[str]:
+        """Names of the sets, as nbgrader's assignments."""
+        return [SETS[one] for one in self.sets]
+
+    def source(self, name: str) -> ProblemSet:
+        """A problem set of this course."""
+        return read(folder(self.sources) / f"{name}.md")
+
+    def students(self) -> list[Student]:
+        """The roster."""
+        path = self.place / "roster.csv"
+        return list(roster(path)) if path.is_file() else []
+
+    # -- making and finding ------------------------------------------------------------------------
+    def create(self) -> None:
+        """Write the folder: all of it, or nothing."""
+        if self.place.exists() and (not self.place.is_dir() or any(self.place.iterdir())):
+            raise check.fail("out", "a folder that is new or empty", str(self.place))
+        parent = self.place.absolute().parent
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".attnlab-") as place:
+            draft = Path(place) / "course"
+            for name in self.folders:
+                source = self.source(name)
+                for kind, solutions in (("source", True), ("release", False)):
+                    target = draft / kind / name
+                    target.mkdir(parents=True)
+                    built = notebooks.build(source, self.seed, solutions=solutions)
+                    (target / f"{name}.ipynb").write_text(notebooks.write(built), "utf-8")
+            about = {"name": self.name, "seed": self.seed, "sets": list(self.sets), "due": {}}
+            about["version"] = attnlab.__version__
+            about["sources"] = str(folder(self.sources).absolute())
+            (draft / "course.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+            (draft / "roster.csv").write_text(",".join(COLUMNS) + "\n", "utf-8")
+            config = (Path(__file__).parent / "nbgrader_config.txt").read_text("utf-8")
+            (draft / "nbgrader_config.py").write_text(
+                config.replace("COURSE", repr(self.name)), "utf-8"
+            )
+            if self.place.exists():
+                self.place.rmdir()
+            draft.rename(self.place)
+
+    @classmethod
+    def open(cls, place: str | Path, sources: str | Path | None = None) -> Course:
+        """A course that exists."""
+        path = Path(place) / "course.json"
+        try:
+            about = json.loads(path.read_text("utf-8"))
+            sets = tuple(str(one) for one in about["sets"])
+            kept = Path(about.get("sources", ""))
+            where = Path(sources) if sources else kept if kept.is_dir() else None
+            return cls(Path(place), str(about["name"]), int(about["seed"]), sets, where)
+        except (OSError, ValueError, KeyError, TypeError):
+            raise check.fail(
+                "course", "a folder made by `attnlab course new`, with its course.json", str(place)
+            ) from None
+
+    def due(self) -> dict[str, str]:
+        """When sets are due, where the instructor wrote it into course.json (ISO dates)."""
+        about = json.loads((self.place / "course.json").read_text("utf-8"))
+        return {str(key): str(value) for key, value in about.get("due", {}).items()}
+
+    def add(self, path: str | Path) -> list[Student]:
+        """Add the students of a roster; who is there already is brought up to date."""
+        known = {student.id: student for student in self.students()}
+        fresh = list(roster(Path(path)))
+        known |= {student.id: student for student in fresh}
+        rows = [",".join(COLUMNS)]
+        with tempfile.NamedTemporaryFile(
+            "w", dir=self.place, delete=False, newline="", encoding="utf-8"
+        ) as out:
+            writer = csv.writer(out)
+            writer.writerow(COLUMNS)
+            for student in sorted(known.values(), key=lambda one: one.id):
+                writer.writerow(dataclasses.astuple(student))
+        os.replace(out.name, self.place / "roster.csv")
+        return fresh if rows else []
+
+    def forget(self, student: str) -> list[str]:
+        """Delete all that is kept about a student; gives what was deleted."""
+        gone = []
+        for kind in ("submitted", "verdicts", "feedback", "autograded", "collected"):
+            path = self.place / kind / student
+            if NAME.fullmatch(student) and path.is_dir():
+                shutil.rmtree(path)
+                gone.append(f"{kind}/{student}")
+        kept = [one for one in self.students() if one.id != student]
+        if len(kept) != len(self.students()):
+            lines = [",".join(COLUMNS), *(",".join(dataclasses.astuple(one)) for one in kept)]
+            replace(self.place / "roster.csv", "\n".join(lines) + "\n")
+            gone.append("roster.csv")
+        for name in ("by-hand.csv", "collected.csv"):
+            path = self.place / name
+            if path.is_file():
+                rows = path.read_text("utf-8").splitlines()
+                left = [row for row in rows if row.split(",")[0] != student]
+                if len(left) != len(rows):
+                    replace(path, "\n".join(left) + "\n")
+                    gone.append(name)
+        shutil.rmtree(self.place / "reports", ignore_errors=True)
+        return gone
+
+    # -- marking -----------------------------------------------------------------------------------
+    def submissions(self) -> Iterator[tuple[str, str, Path]]:
+        """Student, set and file of everything that was handed in."""
+        for student in sorted(path.name for path in (self.place / "submitted").glob("*")):
+            for name in self.folders:
+                path = self.place / "submitted" / student / name / f"{name}.ipynb"
+                if os.path.lexists(path):
+                    yield student, name, path
+
+    def verdict_path(self, student: str, name: str) -> Path:
+        """Where a verdict is kept."""
+        return self.place / "verdicts" / student / f"{name}.json"
+
+    def grade(
+        self,
+        *,
+        say: Callable[[str], None] = print,
+        again: bool = False,
+        workers: int = 0,
+        limits: Limits | None = None,
+    ) -> list[Verdict]:
+        """Form the verdicts that are missing or stale; one bad submission never stops the rest."""
+        available()  # refuse before anything runs
+        sources = {name: self.source(name) for name in self.folders}
+        work = list(self.submissions())
+        found: list[Verdict] = []
+
+        def one(student: str, name: str, path: Path) -> tuple[str, str, Verdict, bool]:
+            mark = self.digest(path, name)
+            target = self.verdict_path(student, name)
+            if not again:
+                kept = load_verdict(target, mark)
+                if kept is not None:
+                    return student, name, kept, True
+            submission = read_submission(path, sources[name], self.seed)
+            verdict = grade(submission, sources[name], self.seed, limits=limits)
+            told = dataclasses.asdict(verdict) | {"of": mark, "prose": submission.prose}
+            target.parent.mkdir(parents=True, exist_ok=True)
+            replace(target, json.dumps(told, indent=1, sort_keys=True) + "\n")
+            return student, name, verdict, False
+
+        with ThreadPoolExecutor(workers or max(1, os.cpu_count() or 1)) as pool:
+            waiting = {pool.submit(one, *entry): entry for entry in work}
+            try:
+                for count, future in enumerate(as_completed(waiting), 1):
+                    student, name, _ = waiting[future]
+                    where = f"[{count}/{len(work)}] {student} {name}"
+                    try:
+                        *_, verdict, kept = future.result()
+                    except Exception as error:
+                        say(f"{where}: could not be marked ({type(error).__name__}: {error})")
+                        continue
+                    found.append(verdict)
+                    odd = f", {len(verdict.notices)} notices" if verdict.notices else ""
+                    word = "unchanged" if kept else verdict.status
+                    say(f"{where}: {verdict.points:g} of {verdict.most:g}, {word}{odd}")
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        return found
+
+    def digest(self, path: Path, name: str) -> str:
+        """Of all that a verdict depends on."""
+        own = hashlib.sha256(f"{attnlab.__version__} {self.seed}".encode())
+        own.update((folder(self.sources) / f"{name}.md").read_bytes())
+        with contextlib.suppress(OSError):
+            if path.is_file() and not path.is_symlink() and path.stat().st_size < 1 << 26:
+                own.update(path.read_bytes())
+        return own.hexdigest()
+
+    def verdicts(self) -> dict[tuple[str, str], Verdict]:
+        """All that were formed."""
+        found = {}
+        for student, name, _ in self.submissions():
+            kept = load_verdict(self.verdict_path(student, name))
+            if kept is not None:
+                found[student, name] = kept
+        return found
+
+
+def load_verdict(path: Path, mark: str = "") -> Verdict | None:
+    """A verdict, if it is there and of this submission; a damaged one counts as missing."""
+    try:
+        told: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if mark and told["of"] != mark:
+            return None
+        marks = [
+            Mark(**{**entry, "parts": [Part(**part) for part in entry["parts"]]})
+            for entry in told["marks"]
+        ]
+        return Verdict(told["name"], marks, list(told["notices"]), told["status"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{id(text)}")
+    draft.write_text(text, "utf-8")
+    os.replace(draft, path)
+
+
+def roster(path: Path) -> Iterable[Student]:
+    """The students of a CSV file, whatever its columns are called."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise check.fail("roster", "a CSV file in UTF-8", f"{path} ({error})") from None
+    lines = text.splitlines()
+    mark = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
+    rows = list(csv.reader(lines, delimiter=mark))
+    if not rows:
+        raise check.fail("roster", f"a header with {', '.join(COLUMNS)}", "an empty file")
+    header = [entry.strip().lower() for entry in rows[0]]
+    place = {
+        name: next((header.index(word) for word in words if word in header), None)
+        for name, words in ALIASES.items()
+    }
+    if place["id"] is None:
+        raise check.fail("roster", "a column id", rows[0])
+    seen: set[str] = set()
+    for number, row in enumerate(rows[1:], 2):
+        if not any(entry.strip() for entry in row):
+            continue
+        told = {
+            name: row[at].strip() if at is not None and at < len(row) else ""
+            for name, at in place.items()
+        }
+        if not NAME.fullmatch(told["id"]):
+            raise check.fail(f"roster, line {number}", "an id of letters and digits", told["id"])
+        if told["id"] in seen:
+            raise check.fail(f"roster, line {number}", "each id once", told["id"])
+        seen.add(told["id"])
+        yield Student(**told)
+
+
+def warn(words: str) -> None:
+    """To the person at the terminal."""
+    print(words, file=sys.stderr)
