@@ -96,3 +96,15 @@ def test_a_trained_network_is_its_three_numbers(numbers: Any) -> None:
             floor = float(theory.encoder.effective_floor(kappa, problem))
             assert loss[k, w, -1] >= floor - 1e-6
     assert loss[0, :, -1].max() < 1e-10 < 0.5 < loss[-1, :, -1].min()
+
+
+def test_similarities_of_four_kinds_of_data() -> None:
+    """Assumption 3: the paper's data exceed 1/e at t = 1; one number and one-hot tokens do not."""
+    raw, unit, number, hot = array(widgets.TailMeter(), "values")
+    assert np.isclose(np.median(raw), 1e4, rtol=0.1)
+    assert np.isclose(np.median(unit), 1.0, rtol=0.1)
+    assert all((kind >= 1.0).mean() > np.exp(-1.0) for kind in (raw, unit))
+    assert all((kind >= 1.0).mean() < np.exp(-1.0) for kind in (number, hot))
+    share = 1.0 - np.arange(len(number)) / len(number)
+    assert (share - theory.encoder.dissimilarity(number, 0.5)).max() < 0.01
+    assert (share - theory.encoder.dissimilarity(number, 1.0)).max() > 0.03

@@ -223,7 +223,8 @@ def which(found: Found, ids: dict[str, set[str]]) -> str:
     if counts[best]:
         return best
     flat = plain(found.name)
-    return next((name for name in ids if plain(name) in flat), by_number(flat, ids))
+    named = next((name for name in ids if plain(name) in flat), by_number(flat, ids))
+    return named or (next(iter(ids)) if len(ids) == 1 else "")
 
 
 def by_number(flat: str, ids: dict[str, set[str]]) -> str:

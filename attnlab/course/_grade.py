@@ -78,12 +78,11 @@ class Run:
                 self.hear(reply, f"cell {name}")
                 if reply.error:
                     self.errors[name] = reply.error
+                    if "yours to write" not in reply.error:
+                        self.notice(f"cell {name}: {reply.error}")
                 if reply.died:
                     self.deadly.add(number)
-                    self.notice(f"cell {name}: {reply.error}")
                     break
-                if "tried to leave" in reply.error:
-                    self.notice(f"cell {name}: {reply.error}")
             else:
                 return
             if not self.again():

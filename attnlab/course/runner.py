@@ -67,8 +67,10 @@ def watch(seen: list[str]) -> None:
                 told = f"tried to write to {path[:120]}"
             elif ".." in path or (path.startswith("/") and not path.startswith(home)):
                 told = f"tried to read {path[:120]}"
-        if event == "os.listdir" and given and str(given[0]).startswith(("/proc", "/home", "..")):
-            told = f"looked into {str(given[0])[:120]}"
+        if event in ("os.listdir", "os.scandir") and given:
+            place = str(given[0] or ".")
+            if ".." in place or (place.startswith("/") and not place.startswith(home)):
+                told = f"looked into {place[:120]}"
         if told and told not in seen and len(seen) < 20:
             seen.append(told)
 

@@ -6,7 +6,7 @@ import { explorable, fixed } from "./kit/kit.js";
 const WIDTHS = Array.from({ length: 43 }, (_, k) => 10 ** (1 + 0.5 * k));
 const SAMPLES = Array.from({ length: 13 }, (_, k) => Math.round(10 ** (0.5 + 0.25 * k)));
 const STOPS = [...Array.from({ length: 15 }, (_, k) => Number((0.05 * k).toFixed(2))), 0.75];
-const told = (width) => (Number.isFinite(width) ? width.toExponential(1) : "none");
+const told = (width) => (Number.isFinite(width) ? width.toExponential(1) : "none up to 1e40");
 
 export default explorable({
   name: "cancelled_width",
@@ -49,10 +49,11 @@ export default explorable({
       [1, 3].forEach((p) => counts.line(`g${p}`, SAMPLES, SAMPLES.map((n) => start * (n / SAMPLES[0]) ** p), { series: 6, dash: "2 5", width: 1.5 }));
       counts.line("least", SAMPLES, curve, { series: 2, width: 2.5 });
       if (Number.isFinite(least)) counts.mark("here", state.N, least, { series: 2, shape: "diamond", size: 6 });
+      else counts.text("none", 100, 1e15, "no width up to 1e40", { series: 2, anchor: "middle" });
       counts.end();
       const grows = power.map((p) => (Math.abs(p) < 0.005 ? "does not change" : `goes like d_m^${fixed(p, 2)}`));
       const order = Number.isFinite(curve[12]) && Number.isFinite(curve[8]) ? Math.log(curve[12] / curve[8]) / Math.log(SAMPLES[12] / SAMPLES[8]) : Infinity;
-      kit.say(`Weights may move by d_m^${fixed(state.a, 2)}, N = ${state.N}${printed ? ", alpha as printed" : ""}. At large width the margin of (2) ${grows[0]}, that of (3) ${grows[1]}. Least width: ${told(least)}${Number.isFinite(order) ? `, of order N^${fixed(order, 1)}` : " meets both"}.`);
+      kit.say(`Weights may move by d_m^${fixed(state.a, 2)}, N = ${state.N}${printed ? ", alpha as printed" : ""}. At large width the margin of (2) ${grows[0]}, that of (3) ${grows[1]}. Least width that meets both: ${told(least)}${Number.isFinite(order) ? `, of order N^${fixed(order, 1)}` : ""}.`);
       kit.el.dataset.power = JSON.stringify(power);
       kit.el.dataset.least = String(least);
       kit.el.dataset.order = String(order);

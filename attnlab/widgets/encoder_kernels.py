@@ -154,3 +154,6 @@ class CancelledWidth(Explorable):
     """
 
     name = "cancelled_width"
+
+    def __init__(self) -> None:
+        super().__init__()

@@ -44,7 +44,7 @@ export default explorable({
         const now = start(state);
         const loss = xi.reduce((sum, x) => sum + (10 ** state.offset * x) ** 2, 0) / 2;
         const { C } = encoderConstants(now.net, X, now.theta, loss, 1);
-        return `${state.bet === 2 ? "Yes." : "Look:"} here it is ${fixed((2 * C) / now.top, 0)} times shorter. The loss falls all the same, and faster than promised.`;
+        return `${state.bet === 2 ? "Yes." : "Look:"} here it is ${fixed((2 * C) / now.top, 0)} times shorter. At 1/C the loss falls all the same, and faster than promised.`;
       },
     });
     const row = kit.row();

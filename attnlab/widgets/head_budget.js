@@ -60,7 +60,7 @@ export default explorable({
       promise.mark("at", state.K, Math.min(found.bound, 5e14), { series: 0, size: 6 });
       promise.end();
       const reached = step.find((_, k) => loss[k] <= found.loss);
-      const told = reached === undefined ? "One head with step 1 did not reach that in 2000 steps." : `One head with step 1 had that loss by step ${reached}.`;
+      const told = reached === undefined ? "One head with step 1 did not reach that in 1000 steps." : `One head with step 1 had that loss by step ${reached}.`;
       kit.say(`A target at distance ${fixed(state.delta)} has a loss of ${fixed(found.loss, 3)}. Theorem 3 asks for ${size(found.heads)} heads (without d: ${size(found.sharp)}), Theorem 4 for ${size(found.generalization)}, and steps of at most ${found.eta.toExponential(1)}. After ${size(state.K)} steps the promised mean loss is ${fixed(found.bound, 3)}; ${fixed(3.25 * found.loss, 3)} is promised from step ${size(found.full)} on. ${told}`);
       kit.el.dataset.budget = JSON.stringify(found);
     };

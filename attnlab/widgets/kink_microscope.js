@@ -87,5 +87,6 @@ alpha = e.alpha(model, params, problem)
 step = ${Number(state.multiple.toFixed(4))} / float(e.smoothness(b, loss))
 run = optim.train(model, problem, optim.GD(step), steps=1, params=params)
 print("the loss changes by", run.history["loss"][1] / run.history["loss"][0] - 1)
-print("promised", e.rate(alpha, step) - 1, " (2)", e.condition_2(b, alpha, loss), " (3)", e.condition_3(b, alpha, loss))`,
+print("promised", e.rate(alpha, step) - 1)
+print("(2)", e.condition_2(b, alpha, loss), " (3)", e.condition_3(b, alpha, loss))`,
 });

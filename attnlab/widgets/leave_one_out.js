@@ -19,7 +19,7 @@ export default explorable({
       outcome: (state) => {
         const means = samples.map((_, j) => of("mean", j)[state.k]);
         const factors = means.slice(1).map((value, j) => fixed(means[j] / value, 2));
-        return state.k === 0 ? "Nothing has moved yet: take a later step." : `Measured at step ${step[state.k]}, from ${samples.join(" to ")} samples: it falls by factors of ${factors.join(", ")}. The bounds fall by exactly 2.`;
+        return state.k === 0 ? "Nothing has moved yet: take a later step." : `Measured at step ${step[state.k]}, from ${samples.join(" to ")} samples: it falls by factors of ${factors.join(", ")}. The 1/n of Lemma 11 is a factor of 2.`;
       },
     });
     const row = kit.row();

@@ -31,7 +31,7 @@ export default explorable({
       x: { range: [-4, 4] }, y: { range: [-4, 4] }, bare: true,
     }, row);
     const pull = kit.chart({
-      label: "pull of a sample by its logit", title: "pull of a sample by w.f; dots: at the start", height: 330,
+      label: "pull of a sample by its logit", title: "pull of a sample (score gap 1); dots: at the start", height: 330,
       x: { range: [-9, 9], label: "w.f" }, y: { range: [0, 1.05], label: "pull" },
     }, row);
     const wide = kit.row();
@@ -62,7 +62,7 @@ export default explorable({
       const far = 6 / Math.hypot(...toward);
       plane.line("mm", [0, far * toward[0]], [0, far * toward[1]], { series: 2, dash: "2 4", width: 2.5 });
       state.f.forEach((f, i) => {
-        plane.arrow(`a${i}`, [0, 0], f, { series: 6, width: 1.5 });
+        plane.line(`a${i}`, [0, f[0]], [0, f[1]], { series: 6, width: 1.5 });
         tips[i].put(...f, { glow: ends[1].margins[i] < 0 });
       });
       start.put(...state.w);

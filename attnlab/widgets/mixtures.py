@@ -96,11 +96,11 @@ class HeadRace(Explorable):
     steps: int
     limit: float
 
-    def __init__(self, rng: int = 0, steps: int = 500) -> None:
+    def __init__(self, rng: int = 0, steps: int = 400) -> None:
         drawn = problems.tokenized_mixture(n=100, rng=rng)
-        test = drawn.fresh(300, rng=rng + 1)
+        test = drawn.fresh(200, rng=rng + 1)
         self.problem, self.steps = drawn, steps
-        times = np.array(heads_of.moments(steps)[1:])
+        times = np.array(_moments(steps)[1:])
         rules: tuple[Any, ...] = (
             lambda _: optim.GD(1.0),
             lambda H: optim.GD(0.3 * H**0.5),
@@ -124,6 +124,11 @@ class HeadRace(Explorable):
         super().__init__({"k": len(times) - 1}, {**arrays, **more})
 
 
+def _moments(steps: int) -> list[int]:
+    """Recorded steps: the start, and about 25 on a logarithmic scale."""
+    return [0, *np.unique(np.geomspace(1, steps, 28).round().astype(int)).tolist()]
+
+
 def _followed(
     drawn: SequenceProblem, test: SequenceProblem, H: int, rule: optim.Rule, steps: int
 ) -> dict[str, Array]:
@@ -134,7 +139,7 @@ def _followed(
         return _seen(params, drawn, test, model)
 
     record: Any = ["loss", {"seen": seen, "W": lambda params, _: params["W"][0]}]
-    run = optim.train(model, drawn, rule, steps, record=record, every=heads_of.moments(steps))
+    run = optim.train(model, drawn, rule, steps, record=record, every=_moments(steps))
     return _told(run.history["loss"], run.history["seen"], run.history["W"])
 
 
@@ -158,7 +163,7 @@ def _frozen(drawn: SequenceProblem, test: SequenceProblem, steps: int) -> dict[s
     """Infinitely many heads with step 1: one head whose W never moves."""
     model = models.MultiHead(heads=1)
     params = model.init(drawn)
-    times, loss, seen = set(heads_of.moments(steps)), [], []
+    times, loss, seen = set(_moments(steps)), [], []
     for k in range(steps + 1):
         value, grads = model.value_and_grad(params, drawn)
         if k in times:

@@ -6,12 +6,15 @@ const FORMS = ["plain step", "heavy ball", "averaged", "plain, longer step"];
 const SHAPES = ["circle", "triangle", "square", "diamond"];
 const DASHES = ["", "2 3", "7 4", "9 3 2 3"];
 
+let stepsSeen = []; // for the code to copy
+
 export default explorable({
   name: "momentum_forms",
   title: "Two forms of momentum, and one longer step",
   defaults: { k: 110, beta: 0.9, kind: 0, clock: 0, bet: null },
   build(kit) {
     const steps = Array.from(kit.data("step").values);
+    stepsSeen = steps;
     const betas = Array.from(kit.data("betas").values, (b) => Number(b.toPrecision(3)));
     const { values } = kit.data("values"); // (kind: plain, then three a beta; [miss, norm]; times)
     const count = steps.length;
@@ -81,7 +84,7 @@ model = models.Attention(loss="exponential", start="zero")
 for rule in (
     ${rules.join(",\n    ")},
 ):
-    run = optim.train(model, problem, rule, steps=500)
+    run = optim.train(model, problem, rule, steps=${stepsSeen[Math.min(state.k, stepsSeen.length - 1)]})
     print(rule, 1 - svm.correlation(run.params["W"], goal.W))`;
   },
 });

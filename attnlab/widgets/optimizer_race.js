@@ -8,12 +8,15 @@ const DASHES = ["", "7 4", "2 3", "9 3 2 3", "4 2"];
 const MEASURES = ["1 - cosine", "loss above its floor", "norm of W", "attention"];
 const RANGES = [[1e-4, 1.5], [1e-5, 0.6], [0.01, 2000], [0, 1]];
 
+let stepsSeen = []; // for the code to copy
+
 export default explorable({
   name: "optimizer_race",
   title: "Five step rules, one direction (or not)",
   defaults: { k: 100, data: 0, measure: 2, guide: 1, bet: null },
   build(kit) {
     const steps = Array.from(kit.data("step").values);
+    stepsSeen = steps;
     const { values } = kit.data("values"); // (data and rules, measures, times)
     const facts = kit.data("facts").values;
     const count = steps.length;
@@ -88,6 +91,6 @@ rules = [
     optim.Adam(0.001),
 ]
 for rule in rules:
-    run = optim.train(model, problem, rule, steps=1000)
+    run = optim.train(model, problem, rule, steps=${stepsSeen[Math.min(state.k, stepsSeen.length - 1)]})
     print(rule, 1 - svm.correlation(run.params["W"], goal.W))`,
 });

@@ -5,12 +5,15 @@ import { explorable, fixed } from "./kit/kit.js";
 const CAPS = ["1", "10 (paper)", "100", "300", "1000", "1e4", "1e6", "none"];
 const LIMITS = [1, 10, 100, 300, 1000, 1e4, 1e6, Infinity];
 
+let stepsSeen = []; // for the code to copy
+
 export default explorable({
   name: "polyak_cap",
   title: "The Polyak step and its cap",
   defaults: { cap: 1, k: 110, bet: null },
   build(kit) {
     const steps = Array.from(kit.data("step").values);
+    stepsSeen = steps;
     const { values } = kit.data("values"); // (caps, [log10 asked, log10 length, miss], times)
     const others = kit.data("others").values;
     const width = kit.data("width").values[0];
@@ -71,6 +74,6 @@ export default explorable({
 problem = problems.orthogonal(n=20, T=6, d=100, rho=0.05, rng=0)
 model = models.Attention(loss="exponential", start="zero")
 rule = optim.PolyakStep(max_step=${Number.isFinite(LIMITS[state.cap]) ? LIMITS[state.cap].toFixed(1) : "None"})
-run = optim.train(model, problem, rule, steps=1000)
+run = optim.train(model, problem, rule, steps=${stepsSeen[Math.min(state.k, stepsSeen.length - 1)]})
 print(1 - svm.correlation(run.params["W"], svm.attention_svm(problem).W))`,
 });

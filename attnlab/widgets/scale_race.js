@@ -29,7 +29,7 @@ export default explorable({
     const pair = (name, state) => NAMES.map((_, i) => kit.data(name).values[place(state, i)]);
     const ahead = (state) => {
       const [a, b] = NAMES.map((_, i) => curve(state, i)[state.k]);
-      return Math.abs(Math.log(a / b)) < Math.log(1.5) ? "hardly differ" : a < b ? "put width^-1/2 ahead" : "put 1/width ahead";
+      return Math.abs(Math.log(a / b)) < 0.05 * Math.max(1, Math.abs(Math.log(a))) ? "hardly differ" : a < b ? "put width^-1/2 ahead" : "put 1/width ahead";
     };
     kit.bet({
       question: "Raw Gaussian tokens, one step size: width^-1/2 is ahead. Let each scaling use half of its own largest stable step. What changes?",

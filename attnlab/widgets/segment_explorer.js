@@ -63,8 +63,8 @@ export default explorable({
       question: "Two trained networks, both with a small loss. Is every network on the straight line between them as good?",
       options: ["yes, roughly", "no: there is a hill between them", "a hill with few heads, none with 64"],
       outcome: (state) => {
-        const told = sizes.map((H) => `${fixed(Math.max(...segment(H, state.to).ratios), 1)} with ${H}`);
-        return `${state.bet === 1 ? "Yes." : "Look again."} Between two trained networks there is a hill, with 64 heads as with 2. Highest loss of the line shown, over the higher end: ${told.join(", ")} heads${state.to === "start" ? " (you walk to an untrained start now)" : ""}. Only near an end does Proposition 4 promise anything.`;
+        const told = sizes.map((H) => `${fixed(segment(H, state.to).ratios[GRID.length - 1], 1)} with ${H}`);
+        return `${state.bet === 1 ? "Yes." : "Look again."} Between two trained networks there is a hill, with 64 heads as with 2. Highest loss of the whole line over the higher end: ${told.join(", ")} heads${state.to === "start" ? " (you walk to an untrained start now)" : ""}. Only near an end does Proposition 4 promise anything.`;
       },
     });
     const row = kit.row();

@@ -144,9 +144,7 @@ def trained(heads: int, rng: int = 0) -> tuple[SequenceProblem, Params]:
     problem = unit_tokens(np.random.default_rng(rng), n=10)
     model = models.MultiHead(heads=heads, start="gaussian", scale=1.0)
     starts = [model.init(problem, rng=seed) for seed in range(3)]
-    ends = [
-        optim.train(model, problem, optim.GD(1.0), 1500, params=start, every=1500).params
-        for start in starts
-    ]
-    points = [starts[0], *ends]
-    return problem, {name: np.stack([point[name] for point in points]) for name in ("U", "W")}
+    stacked = {name: np.stack([start[name] for start in starts]) for name in ("U", "W")}
+    three = SequenceProblem(X=np.stack([problem.X] * 3), y=np.stack([problem.y] * 3))
+    ends = optim.train(model, three, optim.GD(1.0), 1500, params=stacked, every=1500).params
+    return problem, {name: np.concatenate([stacked[name][:1], ends[name]]) for name in stacked}

@@ -5,9 +5,9 @@ import { explorable, fixed } from "./kit/kit.js";
 const KINDS = ["paper", "unit", "number", "onehot"];
 const WORDS = {
   paper: "10 raw Gaussian tokens of 100 features",
-  unit: "the same, tokens of length 1",
-  number: "one Gaussian number",
-  onehot: "one of 20 one-hot tokens",
+  unit: "10 tokens of 100 features, each of length 1",
+  number: "One Gaussian number",
+  onehot: "One of 20 one-hot tokens",
 };
 const PYTHON = {
   paper: "problems.gaussian_regression(n=100, T=10, d=100, rng=rng).X",

@@ -7,12 +7,15 @@ const DATA = ["paper", "pairs"];
 const STRENGTH = { 1: 0.95, 2: 0.6, 3: 0.25 };
 const SERIES = { 1: 1, 2: 4, 3: 0 };
 
+let stepsSeen = []; // for the code to copy
+
 export default explorable({
   name: "three_sets",
   title: "The three sets of the proof, as training runs",
   defaults: { k: 70, eps: 0.5, data: 1, bet: null },
   build(kit) {
     const steps = Array.from(kit.data("step").values);
+    stepsSeen = steps;
     const count = steps.length;
     const all = DATA.map((name) => ({
       n: kit.data(`gap_${name}`).shape[1],
@@ -89,7 +92,7 @@ from attnlab import models, optim, problems, svm, theory
 ${state.data ? "problem, step = problems.sphere(n=12, T=2, d=4, min_gap=0.2, rng=2), 0.1" : "problem, step = problems.orthogonal(n=20, T=6, d=100, rho=0.05, rng=0), 0.025"}
 goal = svm.attention_svm(problem)
 model = models.Attention(loss="exponential", start="zero")
-run = optim.train(model, problem, optim.NormalizedGD(step), steps=1000)
+run = optim.train(model, problem, optim.NormalizedGD(step), steps=${stepsSeen[Math.min(state.k, stepsSeen.length - 1)]})
 W = run.params["W"] * goal.norm / np.linalg.norm(run.params["W"])
 margins = theory.svm.token_margins(problem, W)
 others = np.arange(problem.T) != problem.optimal[:, None]

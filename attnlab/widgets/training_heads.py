@@ -55,7 +55,7 @@ class HeadBudget(Explorable):
     def __init__(self, rng: int = 0) -> None:
         drawn = problems.tokenized_mixture(n=100, rng=rng)
         start = ONE.init(drawn)
-        run = optim.train(ONE, drawn, optim.GD(1.0), 2000, params=start, every=moments(2000, 60))
+        run = optim.train(ONE, drawn, optim.GD(1.0), 1000, params=start, every=moments(1000, 60))
         gamma = float(ntk.margin(ONE, start, drawn).margin)
         longest = float(np.linalg.norm(drawn.X, axis=-1).max())
         arrays = {
@@ -133,20 +133,14 @@ def leave_one_out(
         return run.history["loss"], found
 
     loss, points = path(drawn, eta)
-    others = []
-    for i in range(n):
-        keep = np.arange(n) != i
-        rest = SequenceProblem(drawn.X[:few, keep], drawn.y[:few, keep])
-        others.append(path(rest, eta * (n - 1) / n)[1])  # the loss without i keeps its 1/n
-    away = np.array(
-        [
-            [
-                _away({name: part[:few] for name, part in points[k].items()}, other[k])
-                for k in range(len(times))
-            ]
-            for other in others
-        ]
-    )  # (n, times, few)
+    rest = [np.arange(n) != i for i in range(n)]  # all runs without a sample side by side
+    X = np.stack([drawn.X[:few, keep] for keep in rest])
+    y = np.stack([drawn.y[:few, keep] for keep in rest])
+    # the loss without sample i keeps its 1/n: a step on the mean of the others is shorter
+    others = path(SequenceProblem(X, y), eta * (n - 1) / n)[1]
+    whole = [{name: part[:few] for name, part in point.items()} for point in points]
+    away = np.stack([_away(*pair) for pair in zip(whole, others, strict=True)], axis=1)
+    # (samples, times, training sets)
     gap = [model.value_and_grad(point, test)[0] - loss[k] for k, point in enumerate(points)]
     mean = away.mean(axis=(0, 2))
     longest = float(np.linalg.norm(drawn.X, axis=-1).max())

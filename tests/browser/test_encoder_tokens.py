@@ -133,3 +133,23 @@ def test_dragging_p_and_q_changes_the_loss(explorable) -> None:
         page.keyboard.press("ArrowUp")
     settled(page)
     assert told(root, "loss") != before
+
+
+def test_the_tail_of_assumption_3(explorable) -> None:
+    page, root = explorable("tail_meter")
+    own = problems.gaussian_regression(
+        n=100, T=10, d=100, unit_tokens=True, rng=np.random.default_rng(0)
+    )
+    alike = theory.encoder.similarity(own.X)[np.triu_indices(100, 1)]
+    assert np.isclose(told(root, "middle"), np.median(alike), rtol=0.02)
+    allowed = theory.encoder.dissimilarity(np.sort(alike), 1.0)
+    excess = (1.0 - np.arange(len(alike)) / len(alike) - allowed).max()
+    assert np.isclose(told(root, "excess"), excess, atol=0.03)
+    assert root.get_attribute("data-inside") == "false"
+    root.locator('[data-value="onehot"]').click()
+    settled(page)
+    assert root.get_attribute("data-inside") == "true"
+    _, root = explorable("tail_meter", {"kind": "number", "c": 0.5})
+    assert root.get_attribute("data-inside") == "true"
+    _, root = explorable("tail_meter", {"kind": "number", "c": 1})
+    assert root.get_attribute("data-inside") == "false"

@@ -1,0 +1,336 @@
+"""A course from its seed to its marks: folder, roster, downloads, verdicts, reports, nbgrader."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import attnlab
+from attnlab import course
+from attnlab.cli import main
+from attnlab.course import _notebook as notebooks
+from attnlab.course import _verify, wire
+from attnlab.course._library import needs
+
+HERE = Path(__file__).parent / "coursework"
+BOOK = Path(__file__).resolve().parents[1] / "book" / "coursework"
+SEED = 2027
+STUDENTS = [(f"s{k:02d}", f"First{k}", f"Last{k}") for k in range(10)]
+
+
+@pytest.fixture
+def mini() -> course.ProblemSet:
+    return course.problem_set("4", HERE)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A course with ten students and what a platform handed back."""
+    there = tmp_path / "fall27"
+    sources = ["--sources", str(HERE)]
+    run = ["course", "new", "fall27", "--seed", str(SEED), "--sets", "4", "--out", str(there)]
+    assert main([*run, *sources]) == 0
+    (tmp_path / "students.csv").write_text(
+        "Student ID,First name,Last name,Email\n"
+        + "".join(f"{i},{a},{b},{i}@example.org\n" for i, a, b in STUDENTS),
+        "utf-8",
+    )
+    assert main(["course", "add", str(there), "--roster", str(tmp_path / "students.csv")]) == 0
+    downloads = tmp_path / "downloads"
+    downloads.mkdir()
+    problems = course.problem_set("4", HERE)
+    good = notebooks.write(notebooks.submission(problems, SEED))
+    blank = notebooks.write(notebooks.build(problems, SEED))
+    half = {"stable-weights": problems.problems[0].wrong[0].source}
+    part = notebooks.write(notebooks.submission(problems, SEED, half))
+    with zipfile.ZipFile(downloads / "moodle.zip", "w") as archive:
+        for k in range(4):
+            name = f"First{k} Last{k}_{100 + k}_assignsubmission_file_/My homework ({k}).ipynb"
+            archive.writestr(name, [good, part, blank, "{not json"][k])
+        archive.writestr("../../outside.ipynb", good)
+        archive.writestr("__MACOSX/._x.ipynb", "junk")
+    (downloads / "last4first4_555_777_set4-svm.ipynb").write_text(blank)
+    (downloads / "last4first4_LATE_555_778_set4-svm-1.ipynb").write_text(good)
+    for k, hour in ((5, 9), (5, 12), (6, 10)):
+        name = f"Set 4_s{k:02d}_attempt_2027-10-04-{hour:02d}-00-00_x.ipynb"
+        (downloads / name).write_text(part if hour == 9 else good)
+    (downloads / "s07").mkdir()
+    (downloads / "s07" / "Untitled.ipynb").write_text(good)
+    (downloads / "nobody.ipynb").write_text(good)
+    (downloads / "damaged.zip").write_bytes(b"PK not a zip")
+    assert main(["course", "collect", str(there), str(downloads)]) == 0
+    return there
+
+
+def points(place: Path) -> dict[str, str]:
+    with (place / "reports" / "marks.csv").open() as lines:
+        return {row["id"]: row["total"] for row in csv.DictReader(lines)}
+
+
+def test_from_downloads_to_marks(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = (place / "collected.csv").read_text()
+    assert "its name leads outside" in told
+    assert "nobody of the roster" in told
+    assert "an earlier attempt" in told
+    assert "not a zip file" in told
+    assert main(["course", "grade", str(place)]) == 0
+    said = capsys.readouterr().out
+    assert "[8/8]" in said
+    assert main(["course", "report", str(place), "--format", "moodle"]) == 0
+    found = points(place)
+    full, some = "8", "7"
+    assert found == {
+        "s00": full, "s01": some, "s02": "0", "s03": "0", "s04": full,
+        "s05": full, "s06": full, "s07": full, "s08": "0", "s09": "0",
+    }  # fmt: skip
+    page = (place / "reports" / "marks.html").read_text()
+    assert "not valid JSON" in page
+    assert "http" not in page.replace("http-equiv", ""), "the page asks nobody"
+    assert "assert np.allclose" not in page
+    own = (place / "feedback" / "s01" / "set4-svm" / "set4-svm.html").read_text()
+    assert "extreme: 0 of 1" in own
+    assert "ID number" in (place / "reports" / "moodle.csv").read_text()
+    late = {row["id"]: row["late"] for row in rows(place)}
+    assert late["s04"] == "set4-svm"
+    assert late["s00"] == ""
+
+
+def rows(place: Path) -> list[dict[str, str]]:
+    with (place / "reports" / "marks.csv").open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_twice_the_same_and_only_what_changed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["course", "grade", str(place)]) == 0
+    first = {p: p.read_bytes() for p in (place / "verdicts").rglob("*.json")}
+    capsys.readouterr()
+    assert main(["course", "grade", str(place), "--workers", "1"]) == 0
+    assert capsys.readouterr().out.count("unchanged") == 8
+    assert main(["course", "grade", str(place), "--again"]) == 0
+    assert "unchanged" not in capsys.readouterr().out
+    assert {p: p.read_bytes() for p in (place / "verdicts").rglob("*.json")} == first
+    changed = place / "submitted" / "s02" / "set4-svm" / "set4-svm.ipynb"
+    shutil.copy(place / "submitted" / "s00" / "set4-svm" / "set4-svm.ipynb", changed)
+    assert main(["course", "grade", str(place)]) == 0
+    assert capsys.readouterr().out.count("unchanged") == 7
+
+
+def test_killed_half_way_it_goes_on(place: Path) -> None:
+    """Kill -9 at its first verdict: what is there stays, the rest follows, nothing is half."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(attnlab.__file__).parents[1])}
+    command = [sys.executable, "-m", "attnlab", "course", "grade", str(place), "--workers", "1"]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    left = list((place / "verdicts").rglob("*.json"))
+    assert 1 <= len(left) < 8
+    for path in left:
+        json.loads(path.read_text())
+    time.sleep(0.3)
+    assert main(["course", "grade", str(place)]) == 0
+    assert len(list((place / "verdicts").rglob("*.json"))) == 8
+
+
+def test_points_by_hand(place: Path) -> None:
+    assert main(["course", "grade", str(place)]) == 0
+    assert main(["course", "report", str(place)]) == 0
+    path = place / "by-hand.csv"
+    lines = path.read_text().splitlines()
+    lines = [f"{x[:-1]}5,well argued" if x.startswith("s00,") else x for x in lines]
+    path.write_text("\n".join(lines) + "\n")
+    assert main(["course", "report", str(place)]) == 0
+    assert points(place)["s00"] == "13"
+    assert "well argued" in path.read_text()
+    path.write_text(path.read_text().replace(",5,well", ",500,well"))
+    assert main(["course", "report", str(place)]) == 2
+
+
+def test_a_student_is_forgotten(place: Path) -> None:
+    assert main(["course", "grade", str(place)]) == 0
+    assert main(["course", "report", str(place)]) == 0
+    assert main(["course", "forget", str(place), "s00"]) == 0
+    for path in place.rglob("*"):
+        assert "s00" not in path.name
+        if path.is_file() and path.suffix in (".csv", ".json", ".html"):
+            assert "s00" not in path.read_text()
+
+
+def test_nbgrader_takes_these_verdicts_and_no_others(place: Path) -> None:
+    """generate_assignment gives our student version; autograde gives our points."""
+    tools = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path(attnlab.__file__).parents[1]),
+        "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}",
+        "JUPYTER_CONFIG_DIR": str(place / ".jupyter"),
+    }
+    ours = json.loads((place / "release" / "set4-svm" / "set4-svm.ipynb").read_text())
+
+    def nbgrader(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(tools / "nbgrader"), *words]
+        return subprocess.run(
+            command, cwd=place, env=environment, capture_output=True, text=True, check=False
+        )
+
+    made = nbgrader("generate_assignment", "set4-svm", "--force")
+    assert made.returncode == 0, made.stderr[-2000:]
+    theirs = json.loads((place / "release" / "set4-svm" / "set4-svm.ipynb").read_text())
+    text = [["".join(cell["source"]) for cell in each["cells"]] for each in (ours, theirs)]
+    assert text[0] == text[1]
+    nbgrader("autograde", "set4-svm", "--force")
+    exported = nbgrader("export")
+    assert exported.returncode == 0, exported.stderr[-2000:]
+    with (place / "grades.csv").open() as lines:
+        found = {row["student_id"]: float(row["score"]) for row in csv.DictReader(lines)}
+    assert found["s00"] == 8.0
+    assert found["s01"] == 7.0
+    assert found["s02"] == 0.0
+
+
+# -- what is handed out ------------------------------------------------------------------------
+def test_courses_differ_and_a_course_does_not(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 2), ("c", 1)):
+        command = ["course", "new", name, "--seed", str(seed), "--sets", "4"]
+        assert main([*command, "--out", str(tmp_path / name), "--sources", str(HERE)]) == 0
+    a, b, c = ((tmp_path / n / "release/set4-svm/set4-svm.ipynb").read_bytes() for n in "abc")
+    assert a == c != b
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["new", "x", "--seed", "1", "--sets", "9"], "sets: expected some of 1, 2, 3, 4, project"),
+        (["new", "x", "--seed", "1", "--sets", "4,4"], "each once"),
+        (["new", "../x", "--seed", "1"], "name: expected letters and digits"),
+        (["add", "nowhere", "--roster", "x.csv"], "course: expected a folder made by"),
+        (["grade", "nowhere"], "course: expected a folder made by"),
+    ],
+)
+def test_bad_commands(
+    words: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert main(["course", *words, "--sources", str(HERE)]) == 2
+    assert says in capsys.readouterr().err
+    assert not list(tmp_path.iterdir()), "nothing half-done is left"
+
+
+def test_a_course_is_never_overwritten(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["course", "new", "fall27", "--seed", "1", "--sets", "4", "--out", str(place)]
+    assert main([*command, "--sources", str(HERE)]) == 2
+    assert "a folder that is new or empty" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name\nx\n", "expected a column id"),
+        ("id\na\na\n", "each id once"),
+        ("id\n../x\n", "an id of letters and digits"),
+        ("", "an empty file"),
+    ],
+)
+def test_bad_rosters(
+    text: str, says: str, place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (place / "roster.csv").read_bytes()
+    (tmp_path / "bad.csv").write_text(text)
+    assert main(["course", "add", str(place), "--roster", str(tmp_path / "bad.csv")]) == 2
+    assert says in capsys.readouterr().err
+    assert (place / "roster.csv").read_bytes() == before
+
+
+# -- what crosses ------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 3, -2.5, float("inf"), "word", [1, [2.0]], {"a": [1]}, 10**40, 1e-320],
+)
+def test_plain_values_cross(value: object) -> None:
+    assert wire.unpack(json.loads(wire.line({"x": wire.pack(value)}))["x"]) == value
+
+
+@pytest.mark.parametrize("kind", ["f8", "f4", "i4", "u1", "?", "c16"])
+def test_arrays_cross(kind: str) -> None:
+    given = np.arange(6).reshape(2, 3).astype(kind)
+    back = wire.unpack(json.loads(json.dumps(wire.pack(given))))
+    assert np.array_equal(back, given)
+    assert back.dtype.kind == ("i" if given.dtype.kind == "u" else given.dtype.kind)
+
+
+@pytest.mark.parametrize(
+    "value", [object(), np.array(["x"]), np.array([object()]), {1: 2}, (lambda: 0), b"x", {1, 2}]
+)
+def test_nothing_else_crosses(value: object) -> None:
+    with pytest.raises(wire.NotPlainError):
+        wire.pack(value)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        7,
+        [],
+        {"array": [2], "dtype": "O", "data": ""},
+        {"array": [3], "dtype": "<f8", "data": "AA=="},
+        {"dict": [[1]]},
+        {"number": "x"},
+        {"list": 3},
+    ],
+)
+def test_forged_messages_are_refused(told: object) -> None:
+    with pytest.raises(wire.NotPlainError):
+        wire.unpack(told)
+
+
+def test_the_sandbox_has_the_allowed_rooms_only() -> None:
+    assert needs(("models",)) == {"_checks", "models", "problems"}
+    with course.Sandbox(rooms=("problems", "models")).open() as session:
+        assert session.cell("from attnlab import models, problems").error == ""
+        assert "may not be used" in session.cell("from attnlab import svm").error
+        assert "No module" in session.cell("import attnlab.svm").error
+        listed = session.cell("import os\nfound = sorted(os.listdir('/library/attnlab'))")
+        assert listed.error == ""
+        found = session.value("found").answer
+    assert "course" not in found
+    assert "svm" not in found
+
+
+# -- the sets ----------------------------------------------------------------------------------
+def test_the_small_set_keeps_its_word(mini: course.ProblemSet) -> None:
+    assert _verify.verify(mini, [0, 1]) == []
+
+
+@pytest.mark.parametrize("name", ["1", "2", "3", "4", "project"])
+def test_the_sets_keep_their_word(name: str) -> None:
+    """One seed, all problems, all mistakes; ``make course`` tries five seeds."""
+    assert _verify.verify(course.problem_set(name, BOOK), [3]) == []
+
+
+@pytest.mark.parametrize("name", ["1", "2", "3", "4"])
+def test_the_sets_are_as_large_as_promised(name: str) -> None:
+    found = course.problem_set(name, BOOK)
+    assert len(found.problems) >= 12
+    assert {one.difficulty for one in found.problems} == {"easy", "medium", "hard"}
+    assert sum(bool(one.variant) for one in found.problems) >= 6
+    for one in found.problems:
+        assert one.goal
+        assert one.minutes > 0
+        assert "**Expected.**" in one.text or not one.answer
+        assert one.scheme or one.answer
