@@ -187,6 +187,14 @@ What moves (``from attnlab import widgets``; needs anywidget)
     `widgets.OptimizerRace`, `widgets.ThreeSets`, `widgets.TwoByTwo`, `widgets.PolyakCap`,
     `widgets.MomentumForms`
         rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
+
+What is assigned (``from attnlab import course``; the command is ``attnlab course``)
+    `course.Course`, `course.ProblemSet`, `course.problem_set`
+        a course's folder, and problem sets with a variant for each seed
+    `course.Sandbox`, `course.Limits`, `course.NoSandboxError`
+        where student code runs, with what, or why it does not
+    `course.Submission`, `course.read_submission`, `course.grade`, `course.Verdict`
+        what was handed in, and what it earns
 """
 
 from attnlab import claims, curvature, figures, models, ntk, optim, problems, svm, theory

@@ -14,7 +14,7 @@ import attnlab
 PAPERS = ["bias", "encoder", "multihead", "svm"]
 ROOMS = [name for name in attnlab.__all__ if name not in ("__version__", "theory")]
 ROOMS += [f"theory.{paper}" for paper in PAPERS]
-ROOMS += ["widgets"]  # which attnlab does not import by itself: it needs anywidget
+ROOMS += ["course", "widgets"]  # which attnlab does not import by itself
 NAMES = [
     (room, name) for room in ROOMS for name in importlib.import_module(f"attnlab.{room}").__all__
 ]

@@ -5,18 +5,15 @@ they are worth is judged here. ``import attnlab`` does not import this room.
 """
 
 from attnlab.course._course import Course
-from attnlab.course._grade import Mark, Part, Verdict, grade
+from attnlab.course._grade import Verdict, grade
 from attnlab.course._sandbox import Limits, NoSandboxError, Sandbox
-from attnlab.course._source import Problem, ProblemSet, problem_set
+from attnlab.course._source import ProblemSet, problem_set
 from attnlab.course._submission import Submission, read_submission
 
 __all__ = [
     "Course",
     "Limits",
-    "Mark",
     "NoSandboxError",
-    "Part",
-    "Problem",
     "ProblemSet",
     "Sandbox",
     "Submission",

@@ -39,7 +39,24 @@ class Mark:
 
 @dataclass
 class Verdict:
-    """What a submission earned. Nothing in it depends on when, where or how fast it was formed."""
+    r"""What a submission earned. Nothing in it depends on when, where or how fast it was formed.
+
+    Args:
+        name: of the problem set.
+        marks: points by problem, and by hidden test within it.
+        notices: what marking saw besides answers; never a reason for points.
+        status: ``graded``, or ``unreadable`` where the file was no notebook.
+
+    Returns:
+        A verdict.
+
+    Examples:
+        >>> from attnlab import course
+        >>> course.Verdict("set4-svm", [], []).points
+        0
+
+    Reference: none; how marks are formed.
+    """
 
     name: str
     marks: list[Mark]

@@ -111,8 +111,9 @@ def write_by_hand(course: Course, everybody: list[Row]) -> int:
             for mark in verdict.marks:
                 if not mark.by_hand:
                     continue
-                points, comment = known.get((row.student.id, name, mark.id), ("", ""))
-                waiting += points == ""
+                given = known.get((row.student.id, name, mark.id))
+                waiting += given is None
+                points, comment = ("", "") if given is None else (f"{given[0]:g}", given[1])
                 most = f"{mark.most:g}"
                 writer.writerow([row.student.id, name, mark.id, most, points, comment])
     replace(course.place / "by-hand.csv", out.getvalue())

@@ -39,15 +39,47 @@ REFUSAL = (
 
 
 class NoSandboxError(RuntimeError):
-    """Neither bubblewrap nor a container works here."""
+    """Neither bubblewrap nor a container works here: student code is not run.
+
+    Args:
+        words: what to say; how to get a sandbox, unless told.
+
+    Returns:
+        An error that says what to install.
+
+    Examples:
+        >>> from attnlab import course
+        >>> "bubblewrap" in str(course.NoSandboxError())
+        True
+
+    Reference: none; how marks are formed.
+    """
+
+    def __init__(self, words: str = REFUSAL) -> None:
+        super().__init__(words)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a submission may use.
+    r"""What a submission may use.
 
-    ``cell`` and ``call`` are seconds for one cell and one call, ``total`` for a whole submission;
-    ``memory`` is what all its processes may hold together, ``disk`` what it may write, in bytes.
+    Args:
+        cell: seconds for one cell.
+        call: seconds for one call of a function.
+        total: seconds for the whole submission.
+        memory: bytes that all its processes may hold together.
+        disk: bytes it may write.
+        processes: how many there may be at a time.
+
+    Returns:
+        Limits.
+
+    Examples:
+        >>> from attnlab import course
+        >>> course.Limits(total=60.0).call
+        10.0
+
+    Reference: none; how marks are formed.
     """
 
     cell: float = 20.0
@@ -106,7 +138,7 @@ def available() -> str:
     for kind in ("bubblewrap", "docker", "podman"):
         if works(kind):
             return kind
-    raise NoSandboxError(REFUSAL)
+    raise NoSandboxError
 
 
 def works(kind: str) -> bool:

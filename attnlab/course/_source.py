@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,26 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class ProblemSet:
-    """A problem set as written: for all seeds."""
+    r"""A problem set as written: for all seeds.
+
+    Args:
+        name: of its file.
+        title: for people.
+        rooms: of attnlab that answers may import when they are marked.
+        text: the introduction.
+        setup: the code that every notebook begins with.
+        problems: the problems, in order.
+
+    Returns:
+        A problem set.
+
+    Examples:
+        >>> from attnlab import course
+        >>> course.ProblemSet("set4-svm", "Set 4", ("problems",), "", "", ()).points
+        0
+
+    Reference: none; the problems themselves name theirs.
+    """
 
     name: str
     title: str
@@ -64,7 +83,6 @@ class ProblemSet:
     text: str
     setup: str
     problems: tuple[Problem, ...]
-    rest: str = field(default="")
 
     @property
     def points(self) -> float:

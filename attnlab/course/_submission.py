@@ -21,7 +21,24 @@ MODULES = {"np", "numpy", "scipy", "attnlab", "builtins", "math", "unittest"}
 
 @dataclass
 class Submission:
-    """Code to run, by name of its cell; prose answers; what was odd about the file."""
+    r"""What a student handed in.
+
+    Args:
+        cells: code to run, with the names of its cells.
+        prose: answers in words, by problem.
+        notices: what was odd about the file.
+        error: why it could not be read; empty where it could.
+
+    Returns:
+        A submission.
+
+    Examples:
+        >>> from attnlab import course
+        >>> course.Submission(error="not a notebook").cells
+        []
+
+    Reference: none; how marks are formed.
+    """
 
     cells: list[tuple[str, str]] = field(default_factory=list)
     prose: dict[str, str] = field(default_factory=dict)
