@@ -80,6 +80,7 @@ picture: env
 sweeps: env
 	$(BIN)/python -m attnlab.widgets.sweeps
 	$(BIN)/python -m attnlab.widgets.sweeps_encoder
+	$(BIN)/python -m attnlab.widgets.planted
 
 # -- the book ----------------------------------------------------------------------------------
 book: env

@@ -187,6 +187,8 @@ What moves (``from attnlab import widgets``; needs anywidget)
     `widgets.OptimizerRace`, `widgets.ThreeSets`, `widgets.TwoByTwo`, `widgets.PolyakCap`,
     `widgets.MomentumForms`
         rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
+    `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
+        the head trained too, starts in bad directions, the gradient at saturation
 
 What is assigned (``from attnlab import course``; the command is ``attnlab course``)
     `course.Course`, `course.ProblemSet`, `course.problem_set`

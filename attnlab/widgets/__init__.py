@@ -4,6 +4,7 @@ Importing this room needs anywidget; ``import attnlab`` does not import it.
 """
 
 from attnlab.widgets._base import Explorable
+from attnlab.widgets.bias_joint import BadBasin, JointTraining, NaiveExact
 from attnlab.widgets.bias_rates import (
     MomentumForms,
     OptimizerRace,
@@ -44,6 +45,7 @@ __all__ = [
     "Arithmetic",
     "AssumptionOne",
     "AttentionRow",
+    "BadBasin",
     "CancelledWidth",
     "Explorable",
     "FateOfStart",
@@ -54,6 +56,7 @@ __all__ = [
     "HessianMap",
     "HowOften",
     "InitRace",
+    "JointTraining",
     "KernelBlocks",
     "KinkMicroscope",
     "LazyReplay",
@@ -62,6 +65,7 @@ __all__ = [
     "LogisticTwin",
     "MarginRace",
     "MomentumForms",
+    "NaiveExact",
     "OneHeadTwin",
     "OptimizerRace",
     "PickToken",

@@ -56,7 +56,7 @@ export default explorable({
       });
       gaps.end();
       const [gap, lemma, bound] = ["gap", "lemma", "bound"].map((name) => of(name, j)[k]);
-      kit.say(`Step ${step[k]}, ${n} samples. Without sample ${i} the run ends ${fixed(without(j, i - 1)[k], 3)} away; the mean over samples is ${fixed(of("mean", j)[k], 3)}, Lemma 11's bound ${fixed(of("stability_bound", j)[k], 1)}. Test minus training loss ${fixed(gap, 4)}; Lemma 3 allows ${fixed(lemma, 2)}, Theorem 2 ${fixed(bound, 1)}.`);
+      kit.say(`Step ${step[k]}, ${n} samples. Without sample ${i} the run ends ${fixed(without(j, i - 1)[k], 3)} away; the mean over samples is ${fixed(of("mean", j)[k], 3)}, Lemma 11's bound ${fixed(of("stability_bound", j)[k], 1)}. Test minus training loss ${fixed(Math.abs(gap) < 1e-12 ? 0 : gap, 4)}; Lemma 3 allows ${fixed(lemma, 2)}, Theorem 2 ${fixed(bound, 1)}.`);
       kit.el.dataset.found = JSON.stringify({ mean: of("mean", j)[k], gap, lemma, bound, away: without(j, i - 1)[k] });
     };
   },

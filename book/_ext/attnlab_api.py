@@ -1,0 +1,211 @@
+"""The library's reference, from its docstrings, and the links between it and the pages.
+
+Directive ``api`` (a room's public names). Words such as ``svm.attention_svm`` in the text of any
+page become links; each name says which pages use it and which claims test with it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+import textwrap
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.nodes import make_refnode
+
+from attnlab import claims
+
+BOOK = Path(__file__).resolve().parents[1]
+ROOMS = (
+    "problems", "models", "optim", "svm", "ntk", "curvature", "theory.multihead",
+    "theory.encoder", "theory.bias", "theory.svm", "claims", "figures", "widgets", "course",
+)  # fmt: skip
+SECTION = re.compile(r"^(Args|Returns|Raises|Examples|Reference|Attributes):[ ]*(.*)$")
+CALL = re.compile(r"\b((?:theory\.)?\w+\.\w+)\b")
+
+
+@cache
+def names() -> dict[str, tuple[str, str]]:
+    """Public names, with their room and own name."""
+    found = {}
+    for room in ROOMS:
+        for name in importlib.import_module(f"attnlab.{room}").__all__:
+            found[f"{room}.{name}"] = (room, name)
+    return found
+
+
+def anchor(full: str) -> str:
+    """Where a name stands."""
+    return "api-" + full.replace(".", "-").replace("_", "-").lower()
+
+
+def page_of(room: str) -> str:
+    """The page of a room."""
+    return f"book/api/{room.replace('.', '-')}"
+
+
+@cache
+def used() -> dict[str, list[str]]:
+    """Names by the pages whose code or words use them."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(BOOK.rglob("*.md")):
+        page = "book/" + path.relative_to(BOOK).with_suffix("").as_posix()
+        if page.startswith(("book/api/", "book/_", "book/coursework/")):
+            continue
+        for full in sorted(set(CALL.findall(path.read_text("utf-8"))) & set(names())):
+            found.setdefault(full, []).append(page)
+    return found
+
+
+@cache
+def tested() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Names by the claims whose checks call them, and claims by the names they call."""
+    by_name: dict[str, list[str]] = {}
+    by_claim: dict[str, list[str]] = {}
+    for claim in claims.all():
+        source = inspect.getsource(claim.measure)
+        room = f"theory.{claim.paper}."
+        for full in sorted(set(CALL.findall(source))):
+            known = full if full in names() else ""
+            if not known and full.startswith("theory.") and room + full[7:] in names():
+                known = room + full[7:]
+            if known:
+                by_name.setdefault(known, []).append(claim.id)
+                by_claim.setdefault(claim.id, []).append(known)
+    return by_name, by_claim
+
+
+def parts(text: str) -> list[tuple[str, str]]:
+    """A docstring by its sections; the first has no title."""
+    found: list[tuple[str, list[str]]] = [("", [])]
+    for line in text.split("\n"):
+        head = SECTION.match(line)
+        if head:
+            found.append((head[1], [head[2]] if head[2] else []))
+        else:
+            found[-1][1].append(line)
+    return [(title, "\n".join(lines)) for title, lines in found]
+
+
+def entry(full: str) -> str:
+    """A name's reference as MyST."""
+    room, name = names()[full]
+    thing: Any = getattr(importlib.import_module(f"attnlab.{room}"), name)
+    text = inspect.getdoc(thing) or ""
+    try:
+        given = str(inspect.signature(thing))
+    except (TypeError, ValueError):
+        given = ""
+    given = re.sub(r"attnlab\.(?:\w+\.)*(?=\w)|numpy\.|typing\.|(?:\w+\.)+(?=NDArray)", "", given)
+    given = re.sub(r"'([^']*)'", r"\1", given) if "->" in given else given
+    out = ["```python", *textwrap.wrap(f"{full}{given}", 84, subsequent_indent="    "), "```", ""]
+    for title, body in parts(text):
+        if title == "Examples":
+            out += ["```pycon", textwrap.dedent(body).strip(), "```", ""]
+        elif title in ("Args", "Attributes"):
+            items = re.split(r"^    (?=\w+:)", body, flags=re.M)
+            for item in filter(str.strip, items):
+                key, _, words = item.strip().partition(":")
+                out.append(f"- `{key}`: {' '.join(words.split())}")
+            out.append("")
+        elif title:
+            out += [f"*{title}.* {' '.join(body.split())}", ""]
+        else:
+            out += [re.sub(r"``([^`]+)``", r"`\1`", body), ""]
+    return "\n".join(out)
+
+
+class Api(SphinxDirective):
+    """The public names of a room."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """One section a name."""
+        room, found = self.arguments[0], []
+        for full, (home, name) in names().items():
+            if home != room:
+                continue
+            section = nodes.section(ids=[anchor(full)], names=[full])
+            section += nodes.title("", name)
+            box = nodes.Element()
+            lines = StringList(entry(full).split("\n"), source=self.env.docname)
+            self.state.nested_parse(lines, 0, box)
+            section += box.children
+            line = nodes.paragraph(classes=["al-links"])
+            builder, here = self.env.app.builder, self.env.docname
+            for words, targets in (("Used in", used()), ("Tests", tested()[0])):
+                links = []
+                for target in targets.get(full, [])[:12]:
+                    if words == "Used in":
+                        page, mark = target, ""
+                    else:
+                        claim = claims.get(target)
+                        page = "book/errata" if claim.kind == "erratum" else "book/ledger"
+                        mark = target.replace(".", "-")
+                    if page not in self.env.found_docs:
+                        continue
+                    shown = target.removeprefix("book/")
+                    links += [make_refnode(builder, here, page, mark, nodes.Text(shown)),
+                              nodes.Text(", ")]  # fmt: skip
+                if links:
+                    line += [nodes.Text(f"{words}: "), *links[:-1], nodes.Text(". ")]
+            if line.children:
+                section += line
+            found.append(section)
+        return found
+
+
+def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Words that are public names lead to their reference."""
+    for literal in list(doctree.findall(nodes.literal)):
+        full = literal.astext().removeprefix("attnlab.").removesuffix("()")
+        if full not in names() or isinstance(literal.parent, nodes.reference):
+            continue
+        room, _ = names()[full]
+        if docname == page_of(room) or page_of(room) not in app.env.found_docs:
+            continue
+        inside: Any = literal.parent
+        while inside is not None and not isinstance(inside, nodes.title):
+            inside = inside.parent
+        if inside is not None:
+            continue
+        link = make_refnode(app.builder, docname, page_of(room), anchor(full), literal.deepcopy())
+        literal.replace_self(link)
+
+
+def context(
+    app: Sphinx, pagename: str, templatename: str, given: dict[str, Any], doctree: Any
+) -> None:
+    """At the end of a page: the library functions that it uses."""
+    if doctree is None or not pagename.startswith("book/") or pagename.startswith("book/api/"):
+        return
+    mine = [full for full, pages in used().items() if pagename in pages]
+    if not mine or "/" not in pagename.removeprefix("book/"):
+        return
+    links = []
+    for full in mine:
+        page = page_of(names()[full][0])
+        if page in app.env.found_docs:
+            links.append(
+                f'<a href="{given["pathto"](page)}#{anchor(full)}"><code>{full}</code></a>'
+            )
+    given["body"] = (
+        given.get("body", "") + '<details class="al-cite"><summary>From the library, on this page'
+        f"</summary><p>{', '.join(links)}</p></details>"
+    )
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register."""
+    app.add_directive("api", Api)
+    app.connect("doctree-resolved", link_names)
+    app.connect("html-page-context", context, priority=800)
+    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
