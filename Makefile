@@ -9,7 +9,7 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env test lint programs wheel pytest pythons bench lock picture clean read book lab sweeps
+.PHONY: help env test lint programs wheel pytest pythons bench lock picture clean read book lab sweeps course coverage
 .DELETE_ON_ERROR:
 
 help:
@@ -23,6 +23,8 @@ help:
 	@echo "make lock    renew the pinned versions of the development environment"
 	@echo "make picture redraw the picture of the README"
 	@echo "make sweeps  renew the stored sweeps of the explorables"
+	@echo "make course  verify the problem sets and write them for instructors (_build/course)"
+	@echo "make coverage  which statements the pages teach"
 	@echo "make clean   remove everything that was made"
 
 env: $(VENV)/.ready
@@ -91,6 +93,13 @@ read: book
 
 lab: env
 	cd book && ../$(BIN)/jupyter lab --ServerApp.contents_manager_class=jupytext.TextFileContentsManager
+
+coverage: env
+	$(BIN)/python book/_tools/coverage.py
+
+# -- coursework --------------------------------------------------------------------------------
+course: env programs wheel
+	$(BIN)/python -m attnlab.course._make --wheel _build/dist/*.whl
 
 clean:
 	rm -rf $(VENV) _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

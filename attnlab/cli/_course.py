@@ -72,6 +72,8 @@ def make(given: argparse.Namespace) -> int:
         raise check.fail("sets", f"some of {', '.join(SETS)}, each once", given.sets)
     if not NAME.fullmatch(given.name):
         raise check.fail("name", "letters and digits", given.name)
+    if given.seed < 0:
+        raise check.fail("seed", "a number from 0 on", given.seed)
     place = Path(given.out or given.name)
     sources = Path(given.sources) if given.sources else None
 
@@ -123,7 +125,8 @@ def grade(given: argparse.Namespace) -> int:
     def act() -> int:
         waiting = list(course.submissions())
         if not waiting:
-            print(f"nothing in {course.place}/submitted: attnlab course collect", file=sys.stderr)
+            next_step = f"attnlab course collect {course.place} downloads/"
+            print(f"nothing in {course.place}/submitted: {next_step}", file=sys.stderr)
             return 1
 
         def say(words: str) -> None:
@@ -140,6 +143,7 @@ def report(given: argparse.Namespace) -> int:
     """Write marks and feedback."""
     from attnlab.course._course import Course
     from attnlab.course._report import report as write
+    from attnlab.course._report import rows
 
     def act() -> int:
         course = Course.open(given.course, given.sources)
@@ -147,9 +151,12 @@ def report(given: argparse.Namespace) -> int:
         for path in written:
             if path.parent.name == "reports":
                 print(path)
-        print(
-            f"feedback for {len({p.parts[-3] for p in written if 'feedback' in p.parts})} students"
-        )
+        told = {p.parts[-3] for p in written if p.parts[-4:-3] == ("feedback",)}
+        print(f"feedback for {len(told)} students: {course.place}/feedback/")
+        if left := course.unmarked():
+            print(f"{left} submissions without a verdict, or changed since: attnlab course grade {given.course}")
+        if left := sum(row.open for row in rows(course)):
+            print(f"{left} answers wait for a person: {course.place}/by-hand.csv")
         return 0
 
     return guarded(act)
@@ -159,6 +166,11 @@ def forget(given: argparse.Namespace) -> int:
     """Delete a student's data."""
     from attnlab.course._course import Course
 
-    gone = Course.open(given.course, given.sources).forget(given.student)
-    print("deleted: " + (", ".join(gone) or "nothing was kept"))
-    return 0
+    def act() -> int:
+        gone = Course.open(given.course, given.sources).forget(given.student)
+        print("deleted: " + (", ".join(gone) or "nothing was kept"))
+        if "reports" in gone:
+            print(f"reports for the others: attnlab course report {given.course}")
+        return 0
+
+    return guarded(act)

@@ -15,13 +15,15 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from attnlab import _checks as check
-from attnlab.course._course import Course, Student, replace
+from attnlab.course._course import Course, Student, replace, table
 from attnlab.course._source import SETS
 
 LARGEST = 20 << 20  # bytes of a notebook
 WHOLE = 2 << 30  # bytes of all that an archive unpacks to
 DEEP = 3  # zips within zips
-STAMP = re.compile(r"(20\d\d)-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:]?(\d\d)(?:[-:]?(\d\d))?")
+STAMP = re.compile(r"(?<!\d)(20\d\d)-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:]?(\d\d)(?:[-:]?(\d\d))?(?!\d)")
+OTHER = "not a notebook: not used"
+EARLIER = "an earlier attempt: not used"
 
 
 @dataclass
@@ -55,14 +57,19 @@ def collect(course: Course, downloads: str | Path) -> list[Sorted]:
         raise check.fail("roster", "students: attnlab course add", "none")
     ids = {name: cell_names(course, name) for name in course.folders}
     told: list[Sorted] = []
-    best: dict[tuple[str, str], tuple[datetime, Found, Sorted]] = {}
+    before = recorded(course)
+    best: dict[tuple[str, str], tuple[datetime, Found | None, Sorted]] = {
+        (one.student, one.name): (datetime.fromisoformat(one.when), None, one)
+        for one in before
+        if not one.told and handed_in(course, one.student, one.name).is_file()
+    }
     for found in walk(place, told):
         entry = Sorted(found.name, when=found.when.isoformat(timespec="seconds"))
         told.append(entry)
         owners = match(found.name, students)
         if len(owners) != 1:
             who = ", ".join(sorted(one.id for one in owners)) or "nobody of the roster"
-            entry.told = f"belongs to {who}: put it into submitted/ by hand"
+            entry.told = f"belongs to {who}: put it into submitted/ID/SET/SET.ipynb by hand"
             continue
         name = which(found, ids)
         if not name:
@@ -74,17 +81,38 @@ def collect(course: Course, downloads: str | Path) -> list[Sorted]:
         )
         key = (entry.student, name)
         if key in best:
-            older = min(best[key], (found.when, found, entry), key=lambda three: three[0])
-            older[2].told = "an earlier attempt: not used"
+            newer = found.when >= best[key][0]
+            (best[key][2] if newer else entry).told = EARLIER
         if key not in best or found.when >= best[key][0]:
             best[key] = (found.when, found, entry)
-    for (student, name), (when, found, _) in sorted(best.items()):
-        target = course.place / "submitted" / student / name
-        target.mkdir(parents=True, exist_ok=True)
-        (target / f"{name}.ipynb").write_bytes(found.data)
-        (target / "timestamp.txt").write_text(when.strftime("%Y-%m-%d %H:%M:%S UTC\n"), "utf-8")
-    record(course, told)
+    for (student, name), (when, chosen, _) in sorted(best.items(), key=lambda pair: pair[0]):
+        if chosen is None:
+            continue  # it is there from before
+        target = handed_in(course, student, name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(chosen.data)
+        stamped = when.strftime("%Y-%m-%d %H:%M:%S UTC\n")
+        (target.parent / "timestamp.txt").write_text(stamped, "utf-8")
+    again = {one.file for one in told}
+    record(course, [one for one in before if not one.told or one.file not in again] + told)
     return told
+
+
+def handed_in(course: Course, student: str, name: str) -> Path:
+    """Where nbgrader, and we, look for a submission."""
+    return course.place / "submitted" / student / name / f"{name}.ipynb"
+
+
+def recorded(course: Course) -> list[Sorted]:
+    """What was collected before."""
+    path = course.place / "collected.csv"
+    return [
+        Sorted(
+            row["file"], row["student"], row["set"], row["time"], row["late"] == "True",
+            row["remark"],
+        )
+        for row in (table(path) if path.is_file() else [])
+    ]  # fmt: skip
 
 
 def record(course: Course, told: list[Sorted]) -> None:
@@ -104,11 +132,13 @@ def walk(place: Path, told: list[Sorted]) -> Iterator[Found]:
         name = path.name if place.is_file() else path.relative_to(place).as_posix()
         if path.is_symlink():
             told.append(Sorted(name, told="a symbolic link: not followed"))
-        elif not path.is_file():
+        elif not path.is_file() or junk(name):
             continue
         elif path.suffix.lower() == ".zip":
             yield from unzip(name, path.read_bytes(), told, DEEP)
-        elif path.suffix.lower() == ".ipynb":
+        elif not is_notebook(name):
+            told.append(Sorted(name, told=OTHER))
+        else:
             if path.stat().st_size > LARGEST:
                 told.append(Sorted(name, told="too large"))
                 continue
@@ -131,7 +161,10 @@ def unzip(name: str, data: bytes, told: list[Sorted], depth: int) -> Iterator[Fo
         whole = f"{name}/{entry.filename}"
         parts = PurePosixPath(entry.filename.replace("\\", "/")).parts
         suffix = PurePosixPath(entry.filename).suffix.lower()
-        if entry.is_dir() or suffix not in (".ipynb", ".zip") or "__MACOSX" in parts:
+        if entry.is_dir() or junk(entry.filename):
+            continue
+        if suffix != ".zip" and not is_notebook(entry.filename):
+            told.append(Sorted(whole, told=OTHER))
             continue
         if ".." in parts or entry.filename.startswith(("/", "\\")):
             told.append(Sorted(whole, told="its name leads outside: not unpacked"))
@@ -139,7 +172,7 @@ def unzip(name: str, data: bytes, told: list[Sorted], depth: int) -> Iterator[Fo
         if stat.S_ISLNK(entry.external_attr >> 16):
             told.append(Sorted(whole, told="a symbolic link: not followed"))
             continue
-        if entry.file_size > (LARGEST if suffix == ".ipynb" else 20 * LARGEST):
+        if entry.file_size > (20 * LARGEST if suffix == ".zip" else LARGEST):
             told.append(Sorted(whole, told="too large"))
             continue
         try:
@@ -150,8 +183,31 @@ def unzip(name: str, data: bytes, told: list[Sorted], depth: int) -> Iterator[Fo
         if suffix == ".zip":
             if depth:
                 yield from unzip(whole, content, told, depth - 1)
+            else:
+                told.append(Sorted(whole, told="a zip in too many zips: not unpacked"))
             continue
-        yield Found(whole, content, stamp(whole) or datetime(*entry.date_time))
+        yield Found(whole, content, stamp(whole) or moment(entry))
+
+
+def is_notebook(name: str) -> bool:
+    """By its name; browsers also write x.ipynb.txt and x.ipynb.json."""
+    return ".ipynb" in PurePosixPath(name.replace("\\", "/")).name.lower()
+
+
+def junk(name: str) -> bool:
+    """What no student meant to hand in: hidden files, an editor's copies, a platform's receipts."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    hidden = any(part.startswith(".") and part != ".." for part in parts)
+    receipt = parts[-1:] and re.search(r"_attempt_[\d-]+\.txt$", parts[-1])
+    return hidden or "__MACOSX" in parts or bool(receipt)
+
+
+def moment(entry: zipfile.ZipInfo) -> datetime:
+    """When a file of an archive was written; some archives say month 0 of 1980."""
+    try:
+        return datetime(*entry.date_time)
+    except ValueError:
+        return datetime(1980, 1, 1)
 
 
 def stamp(name: str) -> datetime | None:

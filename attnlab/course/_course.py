@@ -6,6 +6,7 @@ import contextlib
 import csv
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import re
@@ -29,11 +30,16 @@ from attnlab.course._submission import read_submission
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 COLUMNS = ("id", "first_name", "last_name", "email")
 ALIASES = {
-    "id": ("id", "student", "student id", "student_id", "sis user id", "username", "login"),
+    "id": (
+        *("sis user id", "id number", "id", "username", "login", "student_id", "student id"),
+        "student",
+    ),
     "first_name": ("first_name", "first name", "firstname", "given name"),
     "last_name": ("last_name", "last name", "lastname", "surname", "family name"),
     "email": ("email", "e-mail", "email address", "mail"),
+    "name": ("student", "name", "full name"),  # Canvas writes "Last, First"
 }
+NOBODY = ("points possible", "student, test", "test student")
 
 
 @dataclass(frozen=True)
@@ -136,27 +142,48 @@ class Course:
     def due(self) -> dict[str, str]:
         """When sets are due, where the instructor wrote it into course.json (ISO dates)."""
         about = json.loads((self.place / "course.json").read_text("utf-8"))
-        return {str(key): str(value) for key, value in about.get("due", {}).items()}
+        due = {str(key): str(value) for key, value in about.get("due", {}).items()}
+        unknown = sorted(set(due) - set(SETS) - set(SETS.values()))
+        if unknown:
+            raise check.fail("due in course.json", f"some of {', '.join(SETS)}", unknown)
+        return due
 
     def add(self, path: str | Path) -> list[Student]:
         """Add the students of a roster; who is there already is brought up to date."""
         known = {student.id: student for student in self.students()}
         fresh = list(roster(Path(path)))
         known |= {student.id: student for student in fresh}
-        rows = [",".join(COLUMNS)]
+        self.enrol(known.values())
+        return fresh
+
+    def enrol(self, students: Iterable[Student]) -> None:
+        """Write the roster."""
         with tempfile.NamedTemporaryFile(
             "w", dir=self.place, delete=False, newline="", encoding="utf-8"
         ) as out:
             writer = csv.writer(out)
             writer.writerow(COLUMNS)
-            for student in sorted(known.values(), key=lambda one: one.id):
+            for student in sorted(students, key=lambda one: one.id):
                 writer.writerow(dataclasses.astuple(student))
         os.replace(out.name, self.place / "roster.csv")
-        return fresh if rows else []
 
     def forget(self, student: str) -> list[str]:
         """Delete all that is kept about a student; gives what was deleted."""
+        from attnlab.course._collect import match
+
+        who = next((one for one in self.students() if one.id == student), Student(student))
+        word = re.compile(rf"(?<![\w.-]){re.escape(student)}(?![\w.-])")
         gone = []
+        if (self.place / "gradebook.db").is_file():  # first: without nbgrader, nothing is deleted
+            from attnlab.course.hub import forget
+
+            gone += ["gradebook.db"] if forget(self, student) else []
+
+        def theirs(row: dict[str, str]) -> bool:
+            if row["student"]:
+                return row["student"] == student
+            return bool(word.search(row.get("remark", "")) or match(row.get("file", ""), [who]))
+
         for kind in ("submitted", "verdicts", "feedback", "autograded", "collected"):
             path = self.place / kind / student
             if NAME.fullmatch(student) and path.is_dir():
@@ -164,18 +191,14 @@ class Course:
                 gone.append(f"{kind}/{student}")
         kept = [one for one in self.students() if one.id != student]
         if len(kept) != len(self.students()):
-            lines = [",".join(COLUMNS), *(",".join(dataclasses.astuple(one)) for one in kept)]
-            replace(self.place / "roster.csv", "\n".join(lines) + "\n")
+            self.enrol(kept)
             gone.append("roster.csv")
         for name in ("by-hand.csv", "collected.csv"):
-            path = self.place / name
-            if path.is_file():
-                rows = path.read_text("utf-8").splitlines()
-                left = [row for row in rows if row.split(",")[0] != student]
-                if len(left) != len(rows):
-                    replace(path, "\n".join(left) + "\n")
-                    gone.append(name)
-        shutil.rmtree(self.place / "reports", ignore_errors=True)
+            if strike(self.place / name, theirs):
+                gone.append(name)
+        if gone and (self.place / "reports").is_dir():
+            shutil.rmtree(self.place / "reports")
+            gone.append("reports")
         return gone
 
     # -- marking -----------------------------------------------------------------------------------
@@ -248,6 +271,13 @@ class Course:
                 own.update(path.read_bytes())
         return own.hexdigest()
 
+    def unmarked(self) -> int:
+        """Submissions without a verdict, or changed since."""
+        return sum(
+            load_verdict(self.verdict_path(student, name), self.digest(path, name)) is None
+            for student, name, path in self.submissions()
+        )
+
     def verdicts(self) -> dict[tuple[str, str], Verdict]:
         """All that were formed."""
         found = {}
@@ -271,6 +301,32 @@ def load_verdict(path: Path, mark: str = "") -> Verdict | None:
         return Verdict(told["name"], marks, list(told["notices"]), told["status"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def strike(path: Path, gone: Callable[[dict[str, str]], bool]) -> bool:
+    """Take rows out of a table; whether there were some."""
+    rows = table(path) if path.is_file() else []
+    left = [row for row in rows if not gone(row)]
+    if len(left) == len(rows):
+        return False
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(rows[0]))
+    writer.writeheader()
+    writer.writerows(left)
+    replace(path, out.getvalue())
+    return True
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    """A CSV file that a spreadsheet may have saved: with a mark, with semicolons, with gaps."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise check.fail(path.name, "a CSV file in UTF-8", error) from None
+    head = text.partition("\n")[0]
+    mark = ";" if head.count(";") > head.count(",") else ","
+    lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=mark, restval="")
+    return [{str(k): v for k, v in row.items() if k is not None} for row in lines]
 
 
 def replace(path: Path, text: str) -> None:
@@ -300,12 +356,15 @@ def roster(path: Path) -> Iterable[Student]:
         raise check.fail("roster", "a column id", rows[0])
     seen: set[str] = set()
     for number, row in enumerate(rows[1:], 2):
-        if not any(entry.strip() for entry in row):
-            continue
         told = {
             name: row[at].strip() if at is not None and at < len(row) else ""
             for name, at in place.items()
         }
+        whole = told.pop("name")
+        if not any(entry.strip() for entry in row) or whole.lower() in NOBODY:
+            continue
+        if "," in whole and not told["first_name"] + told["last_name"]:
+            told["last_name"], told["first_name"] = (w.strip() for w in whole.split(",", 1))
         if not NAME.fullmatch(told["id"]):
             raise check.fail(f"roster, line {number}", "an id of letters and digits", told["id"])
         if told["id"] in seen:

@@ -11,9 +11,10 @@ from html import escape
 from pathlib import Path
 
 from attnlab import _checks as check
-from attnlab.course._course import Course, Student, replace
+from attnlab.course._course import Course, Student, replace, table
 from attnlab.course._grade import Mark, Verdict
 
+NOT_YET = "not marked yet"
 FORMATS = ("plain", "canvas", "moodle", "blackboard")
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --quiet: #545b64; --ground: #fff; --bar: #0067a3; --rule: #b5bac1 }
@@ -41,8 +42,12 @@ class Row:
     @property
     def open(self) -> int:
         """Problems that a person still has to mark."""
-        marks = [mark for one in self.verdicts.values() for mark in one.marks]
-        return sum(mark.by_hand and mark.told == "not marked yet" for mark in marks)
+        return sum(waiting(verdict) for verdict in self.verdicts.values())
+
+
+def waiting(verdict: Verdict) -> int:
+    """Problems of a set that a person still has to mark."""
+    return sum(mark.by_hand and mark.told == NOT_YET for mark in verdict.marks)
 
 
 def page(title: str, body: str) -> str:
@@ -64,60 +69,61 @@ def rows(course: Course) -> list[Row]:
         for mark in verdict.marks:
             if not mark.by_hand:
                 continue
-            given = by_hand.get((student, name, mark.id))
-            mark.told = "not marked yet"
-            if given is not None:
-                if not 0 <= given[0] <= mark.most:
+            points, comment = by_hand.get((student, name, mark.id), (None, ""))
+            mark.told = NOT_YET
+            if points is not None:
+                if not 0 <= points <= mark.most:
                     where = f"by-hand.csv, {student} {name} {mark.id}"
-                    raise check.fail(where, f"points from 0 to {mark.most:g}", given[0])
-                mark.points, mark.told = given[0], given[1] or "marked by a person"
+                    raise check.fail(where, f"points from 0 to {mark.most:g}", points)
+                mark.points, mark.told = points, comment or "marked by a person"
         row.verdicts[name] = verdict
     path = course.place / "collected.csv"
     if path.is_file():
-        for entry in csv.DictReader(path.read_text("utf-8").splitlines()):
+        for entry in table(path):
             if entry["late"] == "True" and not entry["remark"] and entry["student"] in known:
                 known[entry["student"]].late.add(entry["set"])
     return [known[name] for name in sorted(known)]
 
 
-def read_by_hand(course: Course) -> dict[tuple[str, str, str], tuple[float, str]]:
-    """Points that a person gave."""
+ByHand = dict[tuple[str, str, str], tuple[float | None, str]]
+
+
+def read_by_hand(course: Course) -> ByHand:
+    """Points and comments that a person gave."""
     path = course.place / "by-hand.csv"
-    if not path.is_file():
-        return {}
-    found = {}
-    for number, entry in enumerate(csv.DictReader(path.read_text("utf-8-sig").splitlines()), 2):
-        told = (entry.get("points") or "").strip()
-        if not told:
-            continue
+    found: ByHand = {}
+    for number, entry in enumerate(table(path) if path.is_file() else [], 2):
+        missing = {"student", "set", "problem", "points"} - set(entry)
+        if missing:
+            raise check.fail("by-hand.csv", "the columns it was written with", sorted(entry))
+        told, comment = entry["points"].strip(), entry.get("comment", "").strip()
         try:
-            points = float(told)
+            points = float(told.replace(",", ".")) if told else None
         except ValueError:
             raise check.fail(f"by-hand.csv, line {number}", "points as a number", told) from None
-        key = (entry["student"], entry["set"], entry["problem"])
-        found[key] = (points, (entry.get("comment") or "").strip())
+        if points is not None or comment:
+            found[entry["student"], entry["set"], entry["problem"]] = (points, comment)
     return found
 
 
-def write_by_hand(course: Course, everybody: list[Row]) -> int:
+def write_by_hand(course: Course, everybody: list[Row]) -> None:
     """The list of what a person marks; points and comments that stand there stay."""
     known = read_by_hand(course)
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["student", "set", "problem", "most", "points", "comment"])
-    waiting = 0
-    for row in everybody:
-        for name, verdict in row.verdicts.items():
-            for mark in verdict.marks:
-                if not mark.by_hand:
-                    continue
-                given = known.get((row.student.id, name, mark.id))
-                waiting += given is None
-                points, comment = ("", "") if given is None else (f"{given[0]:g}", given[1])
-                most = f"{mark.most:g}"
-                writer.writerow([row.student.id, name, mark.id, most, points, comment])
+    asked = {
+        (row.student.id, name, mark.id): f"{mark.most:g}"
+        for row in everybody
+        for name, verdict in row.verdicts.items()
+        for mark in verdict.marks
+        if mark.by_hand
+    }
+    for key in [*asked, *(key for key in known if key not in asked)]:
+        points, comment = known.get(key, (None, ""))
+        told = "" if points is None else f"{points:g}"
+        writer.writerow([*key, asked.get(key, ""), told, comment])
     replace(course.place / "by-hand.csv", out.getvalue())
-    return waiting
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -278,8 +284,9 @@ def lines_of(mark: Mark) -> Iterator[str]:
 
 def feedback(course: Course, row: Row, verdict: Verdict) -> str:
     """For a student: what was tested and found, not what was asked."""
+    left = waiting(verdict)
     parts = [f"<p>{escape(row.student.id)}: {verdict.points:g} of {verdict.most:g} points"
-             + (f", {row.open} problems not marked yet" if row.open else "") + ".</p>"]  # fmt: skip
+             + (f", {left} problems not marked yet" if left else "") + ".</p>"]  # fmt: skip
     for mark in verdict.marks:
         parts.append(f"<h2>{escape(mark.title)}: {mark.points:g} of {mark.most:g}</h2><ul>")
         parts += [*lines_of(mark), "</ul>"]

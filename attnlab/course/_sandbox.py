@@ -186,6 +186,8 @@ def bubblewrap(folder: Path, limits: Limits, run: list[str] | None, bare: bool) 
     if not str(base).startswith("/usr"):
         told += ["--ro-bind", str(base), str(base)]
     told += ["--dir", "/packages"]
+    for place in hidden(base):
+        told += ["--tmpfs", place, "--remount-ro", place]
     for name, path in packages().items():
         told += ["--ro-bind", str(path), f"/packages/{name}"]
     if not bare:
@@ -195,7 +197,18 @@ def bubblewrap(folder: Path, limits: Limits, run: list[str] | None, bare: bool) 
     code = run or ["/sandbox/runner.py"]
     if bare:
         code = ["-c", f"import sys; sys.path.insert(0, '/packages'); {(run or [''])[-1]}"]
-    return [*told, "--remount-ro", "/", "--chdir", "/tmp", python, "-I", "-S", "-B", *code]
+    told += ["--remount-ro", "/dev", "--remount-ro", "/"]  # /dev/shm would have no limit
+    return [*told, "--chdir", "/tmp", python, "-I", "-S", "-B", *code]
+
+
+def hidden(base: Path) -> list[str]:
+    """Packages of the system's Python and of ours, and attnlab itself if it is among them."""
+    bound = [Path("/usr"), Path("/lib"), Path("/lib64"), base]
+    shapes = ("python3*/*-packages", "lib*/python3*/*-packages", "local/lib*/python3*/*-packages")
+    found = {place for root in bound for shape in shapes for place in root.glob(shape)}
+    own = HERE.parents[1]  # a checkout, or the folder of packages
+    found |= {own} if any(root in own.parents for root in bound) else set()
+    return sorted(str(place) for place in found if place.is_dir())
 
 
 def container(

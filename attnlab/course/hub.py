@@ -60,16 +60,14 @@ def verdict_of(student: str, name: str) -> Verdict:
     return grade(read_submission(path, source, course.seed), source, course.seed)
 
 
-def sync(course: Course) -> int:
-    """Bring the roster and the verdicts into nbgrader's grade book, for formgrader."""
-    from nbgrader.api import Gradebook
+def forget(course: Course, student: str) -> bool:
+    """Take a student out of nbgrader's grade book; whether they were in it."""
+    from nbgrader.api import Gradebook, MissingEntry
 
     address = f"sqlite:///{(course.place / 'gradebook.db').absolute()}"
     with Gradebook(address, course.name) as book:
-        for one in course.students():
-            book.update_or_create_student(
-                one.id, first_name=one.first_name, last_name=one.last_name, email=one.email
-            )
-        for name in course.folders:
-            book.update_or_create_assignment(name)
-        return len(course.students())
+        try:
+            book.remove_student(student)
+        except MissingEntry:
+            return False
+    return True

@@ -7,9 +7,9 @@ import {
 import { explorable, fixed } from "./kit/kit.js";
 
 const COLUMNS = 60; // of the map: 6 degrees each
-const ROWS = 25;
-const LOW = -4; // log10 of the shortest and the longest start
-const HIGH = 0.7;
+const ROWS = 40;
+const LOW = -3.6; // log10 of the shortest and the longest start
+const HIGH = 0.8;
 const REACH = 40; // length of the path after which a run is judged
 const tall = (HIGH - LOW) / ROWS;
 const radians = (degrees) => (degrees * Math.PI) / 180;
@@ -25,7 +25,7 @@ function lost(a) {
     const runs = [];
     for (let j = 0; j < ROWS; j++) {
       const start = spot(-180 + (i + 0.5) * (360 / COLUMNS), LOW + (j + 0.5) * tall);
-      if (basinTurns(frame, start, 0.05, REACH / 0.05)) continue;
+      if (basinTurns(frame, start, 0.08, REACH / 0.08)) continue;
       if (runs.length && runs[runs.length - 1][1] === j) runs[runs.length - 1][1] = j + 1;
       else runs.push([j, j + 1]);
     }
@@ -37,21 +37,21 @@ function lost(a) {
 export default explorable({
   name: "bad_basin",
   title: "Bad directions: which starts turn round",
-  defaults: { angle: 78, size: 0, a: 2.5, eta: 0.025, bet: null },
+  defaults: { angle: 78, size: -1, a: 2.5, eta: 0.025, bet: null },
   build(kit) {
     kit.bet({
       question: "Normalized descent aligns with W_mm 'from any initialization direction'. Start with length 1 in a bad one: what happens?",
       options: ["it turns round, only later", "it stays with the wrong token for ever", "that depends on the step size"],
       outcome: (state) => {
         const frame = basinFrame(state.a);
-        const turned = basinTurns(frame, spot(78, 0), 0.05, REACH / 0.05);
+        const turned = basinTurns(frame, spot(78, 0), 0.08, REACH / 0.08);
         if (turned) return `${state.bet === 0 ? "Yes, here." : "Not here."} With sample 2's tokens at ${fixed(state.a, 1)} even a start of length 1 at 78 degrees turns round${frame.pull < 1 ? ": nothing holds W on the wrong side" : ""}. Put them back at 2.5.`;
         return `${state.bet === 1 ? "Yes." : "Look again."} From length 1 at 78 degrees it never turns round, at any step size of the slider. 'Any direction' is meant for starts as short as the dashed line.`;
       },
     });
     const row = kit.row();
     const map = kit.chart({
-      label: "start by angle and length", title: "where each start ends: angle and length",
+      label: "start by angle and length", title: "starts by angle and length; their fate, once you bet",
       x: { range: [-180, 180], label: "angle from W_mm, degrees" },
       y: { range: [LOW, HIGH], label: "log10 of the start's length" }, height: 320,
     }, row);
@@ -71,9 +71,9 @@ export default explorable({
         size: Number(Math.max(LOW, Math.min(HIGH, Math.log10(Math.hypot(x, y) || 1e-9))).toFixed(2)),
       }),
     });
-    kit.legend([[0, "start and path"], [2, "W_mm (angle 0)", true], [1, "ends at the wrong token; its direction", true], [3, "longest start that Lemma 2 allows", true], [4, "direction -I of Figure 8", true]]);
+    kit.legend([[0, "start and path"], [2, "W_mm (angle 0)", true], [1, "ends at the wrong token; its direction", true], [3, "longest start that Lemma 2 allows", true], [4, "direction -I of Figure 8", true], [6, "attention of sample 2 even", true]]);
     const controls = kit.controls();
-    kit.slider({ key: "eta", label: "step eta", values: [0.005, 0.01, 0.025, 0.05, 0.08, 0.2], show: (eta) => String(eta), parent: controls });
+    kit.slider({ key: "eta", label: "step eta", values: [0.01, 0.025, 0.05, 0.08, 0.2], show: (eta) => String(eta), parent: controls });
     kit.slider({ key: "a", label: "sample 2's tokens at", min: 0, max: 3, step: 0.1, show: (a) => (a === 2.5 ? "2.5 (paper)" : fixed(a, 1)), parent: controls });
     return (state) => {
       const frame = basinFrame(state.a);
@@ -87,7 +87,7 @@ export default explorable({
       const allowed = basinAllowed(frame, state.eta);
       const cells = lost(state.a);
       map.begin();
-      cells.forEach((runs, i) => runs.forEach(([from, to], j) =>
+      if (state.bet !== null) cells.forEach((runs, i) => runs.forEach(([from, to], j) =>
         map.rect(`c${i}-${j}`, [-180 + (i * 360) / COLUMNS, LOW + from * tall], [-180 + ((i + 1) * 360) / COLUMNS, LOW + to * tall], { series: 1, strength: 0.3 })));
       const floor = Math.max(LOW, Math.log10(allowed));
       map.line("allowed", [-180, 180], [floor, floor], { series: 3, dash: "7 4", width: 2.5 });
@@ -104,7 +104,7 @@ export default explorable({
         plane.line(id, [0, x * size], [0, y * size], { series, dash, width: 2 });
       };
       ray("good", [1, 0], 2, "9 4");
-      plane.text("goodName", 2.95, 0, "W_mm", { anchor: "end", dy: -7, series: 2 });
+      plane.text("goodName", 2.95, 0, "W_mm", { anchor: "end", dy: -24, series: 2 });
       if (frame.pull >= 1) {
         ray("wrong", frame.wrong, 1, "9 4");
         const name = frame.wrong.map((value) => (2.55 * value) / Math.hypot(...frame.wrong));

@@ -132,7 +132,7 @@ class NaiveExact(Explorable):
             "step": times.astype(int),
             "runs": np.stack(found),  # (problems and rules, [miss, norm], times)
         }
-        super().__init__({"k": len(times) - 1}, arrays)
+        super().__init__({"k": int((times < 200).sum())}, arrays)
 
 
 def recipes() -> list[optim.Rule]:
@@ -146,8 +146,6 @@ def recipes() -> list[optim.Rule]:
 
 def board() -> problems.TokenProblem:
     """Two sequences of three tokens in the plane, those of chapter 4's first board."""
-    X = np.array(
-        [[[-1.0, 0.4], [1.4, 1.5], [1.0, 0.3]], [[-1.0, 0.6], [-0.4, -1.4], [-0.3, -0.5]]]
-    )
+    X = np.array([[[-1.0, 0.4], [1.4, 1.5], [1.0, 0.3]], [[-1.0, 0.6], [-0.4, -1.4], [-0.3, -0.5]]])
     z = np.array([[-0.4, 1.1], [0.9, -0.1]])
     return problems.TokenProblem(X, z, np.ones(2), np.array([0.1, 1.0]))

@@ -19,7 +19,7 @@ const known = {};
 export default explorable({
   name: "joint_training",
   title: "Training the head too: steps that shrink, and steps that do not",
-  defaults: { k: 80, eta: 0.002, head: 2 / 3, attention: 1, view: "normW", clock: 0, bet: null },
+  defaults: { k: 50, eta: 0.002, head: 2 / 3, attention: 1, view: "normW", clock: 0, bet: null },
   build(kit) {
     const data = {};
     for (const key of ["K", "G", "y", "head", "goal"]) data[key] = Float64Array.from(kit.data(key).values);
@@ -43,7 +43,7 @@ export default explorable({
       },
     });
     const row = kit.row();
-    const ranges = [[1, 1e4], [1e-3, 100]];
+    const ranges = [[1, 1.3e4], [1e-3, 100]];
     const both = (label, title, y) => [0, 1].map((clock) => kit.chart({
       label, title, x: { range: ranges[clock], log: true, label: clock ? "length of the head's path" : "step" }, y,
     }, row));
@@ -68,9 +68,9 @@ export default explorable({
         chart.begin();
         runs.forEach((rows, r) => {
           const xs = rows.map((entry, j) => (state.clock ? entry[6] : TIMES[j])).slice(1);
-          const ys = rows.map((entry) => (log ? Math.exp(entry[which]) : entry[which])).slice(1);
+          const ys = rows.map((entry) => (log ? Math.exp(entry[which]) : entry[which] || NaN)).slice(1);
           const look = { series: r, dash: DASHES[r], width: 2.5 };
-          chart.line(`all${r}`, xs, ys, { ...look, faint: true });
+          if (state.bet !== null) chart.line(`all${r}`, xs, ys, { ...look, faint: true });
           chart.line(`to${r}`, xs.slice(0, k), ys.slice(0, k), look);
           if (k > 0) chart.mark(`at${r}`, xs[k - 1], ys[k - 1], { series: r, shape: SHAPES[r], size: 5 });
         });
@@ -94,7 +94,7 @@ export default explorable({
       const loss = now.map((entry) => Math.exp(entry[0]));
       const needed = runs[1].findIndex((entry) => entry[0] <= Math.log(0.01));
       const path = needed < 0 ? NaN : runs[1][needed][6];
-      const late = Number.isFinite(path) && proved ? ` Constant steps reach a loss of 0.01 on a path of ${fixed(path, 1)}; equation 10 needs some ${((path / (3 * state.eta)) ** 3).toExponential(0).replace("e+", " x 10^")} steps for that.` : "";
+      const late = Number.isFinite(path) && proved ? ` Constant steps reach a loss of 0.01 on a path of ${fixed(path, 1)}; equation 10 has walked as far after some ${(((path / state.eta + 2.447) / 3) ** 3).toExponential(0).replace("e+", " x 10^")} steps.` : "";
       kit.say(`Step ${TIMES[k]}, eta ${state.eta}: loss ${loss.map((value, r) => `${fixed(value, 4)} (${RULES[r]})`).join(", ")}. By equation 10 the head has length ${fixed(now[0][1], 4)} and W ${fixed(now[0][2], 4)}, and attention is ${fixed(now[0][5], 4)}; by constant steps ${fixed(now[1][1], 2)}, ${fixed(now[1][2], 2)} and ${fixed(now[1][5], 4)}. Cosine of W: ${now.map((entry) => fixed(entry[4], 3)).join(", ")}.${late}`);
       Object.assign(kit.el.dataset, {
         step: String(TIMES[k]), rows: JSON.stringify(now),

@@ -67,7 +67,7 @@ export default explorable({
     }, row);
     const right = kit.chart({
       label: "one minus cosine by step", title: "1 - cosine with W_mm, steps of 0.1",
-      x: { range: [1, steps[count - 1]], log: true, label: "step" }, y: { range: [1e-7, 2], log: true },
+      x: { range: [1, 1.2 * steps[count - 1]], log: true, label: "step" }, y: { range: [1e-7, 2], log: true },
     }, row);
     kit.legend([[0, "exact: norm (left), run (right)"], [1, "textbook", true], [2, "textbook with epsilon (right)", true], [3, "how wrong the textbook direction is (left)", true]]);
     kit.slider({ key: "R", label: "length R", values: LENGTHS, show: (R) => fixed(R, 1) });
@@ -90,7 +90,7 @@ export default explorable({
       RULES.forEach((_, r) => {
         const line = part(data, r, 0).map((value, j) => (steps[j] > 0 ? value : NaN));
         const look = { series: r, dash: DASHES[r], width: 2.5 };
-        right.line(`all${r}`, steps, line, { ...look, faint: true });
+        if (state.bet !== null) right.line(`all${r}`, steps, line, { ...look, faint: true });
         right.line(`to${r}`, steps.slice(0, k + 1), line.slice(0, k + 1), look);
         if (steps[k] > 0) right.mark(`at${r}`, steps[k], line[k], { series: r, shape: SHAPES[r], size: 5 });
       });

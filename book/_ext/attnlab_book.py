@@ -171,6 +171,34 @@ class Totals(SphinxDirective):
         return written(self, "\n".join(lines))
 
 
+class ProblemSets(SphinxDirective):
+    """What there is to assign: sets, and the problems of each, without a word of their answers."""
+
+    def run(self) -> list[nodes.Node]:
+        """A table of sets, and one of problems for each."""
+        from attnlab.course import problem_set
+        from attnlab.course._source import SETS
+
+        sources = Path(__file__).resolve().parents[1] / "coursework"
+        lines = ["| set | problems | marked by a person | points | time |", "|" + " --- |" * 5]
+        more = []
+        for short in SETS:
+            found = problem_set(short, sources)
+            hand = sum(not one.answer for one in found.problems)
+            hours = f"{found.minutes / 60:.1f} hours"
+            lines.append(
+                f"| {found.title} (`{short}`) | {len(found.problems)} | {hand} "
+                f"| {found.points:g} | {hours} |"
+            )
+            more += ["", f"**{found.title}**", "", "| problem | points | level | minutes |"]
+            more.append("| --- | --- | --- | --- |")
+            more += [
+                f"| {one.title} | {one.points:g} | {one.difficulty} | {one.minutes} |"
+                for one in found.problems
+            ]
+        return written(self, "\n".join([*lines, *more]))
+
+
 class Ran(SphinxDirective):
     """Which page ran, how long it took, and with which versions."""
 
@@ -285,6 +313,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("statement", Statement)
     app.add_directive("ledger", Ledger)
     app.add_directive("ledger-totals", Totals)
+    app.add_directive("problem-sets", ProblemSets)
     app.add_directive("ran", Ran)
     app.add_role("claim", ClaimRole())
     app.add_node(Place)
