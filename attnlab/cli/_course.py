@@ -154,7 +154,8 @@ def report(given: argparse.Namespace) -> int:
         told = {p.parts[-3] for p in written if p.parts[-4:-3] == ("feedback",)}
         print(f"feedback for {len(told)} students: {course.place}/feedback/")
         if left := course.unmarked():
-            print(f"{left} submissions without a verdict, or changed since: attnlab course grade {given.course}")
+            again = f"attnlab course grade {given.course}"
+            print(f"{left} submissions without a verdict, or changed since: {again}")
         if left := sum(row.open for row in rows(course)):
             print(f"{left} answers wait for a person: {course.place}/by-hand.csv")
         return 0
