@@ -203,6 +203,91 @@ def test_nbgrader_takes_these_verdicts_and_no_others(place: Path) -> None:
     assert found["s02"] == 0.0
 
 
+def test_a_second_collection_keeps_the_first(
+    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Newer ones are used, older ones are not; who was late stays late; other files are told."""
+    kept = place / "submitted" / "s05" / "set4-svm" / "set4-svm.ipynb"
+    before = kept.read_bytes()
+    more = tmp_path / "more"
+    more.mkdir()
+    (more / "s05_attempt_2027-10-01-09-00-00_x.ipynb").write_text("{older")
+    (more / "s08 homework.pdf").write_bytes(b"%PDF")
+    with zipfile.ZipFile(more / "odd.zip", "w") as archive:
+        month_zero = zipfile.ZipInfo("s09.ipynb.txt")
+        month_zero.date_time = (1980, 0, 0, 0, 0, 0)
+        archive.writestr(month_zero, before)
+        archive.writestr("s09/.ipynb_checkpoints/set4-svm-checkpoint.ipynb", "{a copy")
+    capsys.readouterr()
+    assert main(["course", "collect", str(place), str(more)]) == 0
+    said = capsys.readouterr().out
+    assert "1 notebooks placed" in said
+    assert "s08 homework.pdf: not a notebook" in said
+    assert kept.read_bytes() == before
+    assert (place / "submitted/s09/set4-svm/set4-svm.ipynb").read_bytes() == before
+    assert main(["course", "report", str(place)]) == 0
+    assert "without a verdict" in capsys.readouterr().out
+    assert {row["id"] for row in rows(place) if row["late"]} == {"s04"}
+
+
+def test_what_a_person_wrote_survives(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Semicolons and a comma from a spreadsheet; comments without points; a verdict that is lost."""
+    assert main(["course", "grade", str(place)]) == 0
+    assert main(["course", "report", str(place)]) == 0
+    path = place / "by-hand.csv"
+    lines = path.read_text().replace(",", ";").splitlines()
+    lines = [f"{x[:-1]}2,5;by half" if x.startswith("s00;") else x for x in lines]
+    lines = [f"{x}look again" if x.startswith("s01;") else x for x in lines]
+    path.write_text("\n".join(lines) + "\n", "utf-8-sig")
+    (place / "verdicts" / "s00" / "set4-svm.json").unlink()
+    capsys.readouterr()
+    assert main(["course", "report", str(place)]) == 0
+    assert "7 answers wait for a person" in capsys.readouterr().out
+    assert main(["course", "grade", str(place)]) == 0
+    assert main(["course", "report", str(place)]) == 0
+    assert points(place)["s00"] == "10.5"
+    assert "look again" in path.read_text()
+    path.write_text("student,mark\ns00,5\n")
+    assert main(["course", "report", str(place)]) == 2
+
+
+def test_forgetting_leaves_the_others(place: Path, tmp_path: Path) -> None:
+    """Names with commas stay whole; nbgrader's grade book forgets too."""
+    from nbgrader.api import Gradebook, MissingEntry
+
+    more = tmp_path / "more.csv"
+    more.write_text('id,first_name,last_name\ns10,Ann,"Lee, Jr."\n')
+    assert main(["course", "add", str(place), "--roster", str(more)]) == 0
+    with Gradebook(f"sqlite:///{place / 'gradebook.db'}", "fall27") as book:
+        book.add_student("s03")
+        book.add_student("s04")
+    assert main(["course", "forget", str(place), "s03"]) == 0
+    assert course.Course.open(place).students()[-1].last_name == "Lee, Jr."
+    with Gradebook(f"sqlite:///{place / 'gradebook.db'}", "fall27") as book:
+        assert book.find_student("s04")
+        with pytest.raises(MissingEntry):
+            book.find_student("s03")
+
+
+def test_a_roster_from_canvas(place: Path, tmp_path: Path) -> None:
+    export = tmp_path / "canvas.csv"
+    export.write_text(
+        "Student,ID,SIS User ID,SIS Login ID,Section\n    Points Possible,,,,\n"
+        '"Doe, Jane",7,u77,jane,1\n"Student, Test",9,,,\n'
+    )
+    assert main(["course", "add", str(place), "--roster", str(export)]) == 0
+    found = course.Course.open(place).students()[-1]
+    assert (found.id, found.first_name, found.last_name) == ("u77", "Jane", "Doe")
+
+
+def test_due_dates_are_checked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = place / "course.json"
+    for due, says in ({"set 4": "2027-10-04"}, "some of 1, 2"), ({"4": "soon"}, "an ISO date"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "due": due}))
+        assert main(["course", "collect", str(place), str(place.parent / "downloads")]) == 2
+        assert says in capsys.readouterr().err
+
+
 # -- what is handed out ------------------------------------------------------------------------
 def test_courses_differ_and_a_course_does_not(tmp_path: Path) -> None:
     for name, seed in (("a", 1), ("b", 2), ("c", 1)):
@@ -218,6 +303,7 @@ def test_courses_differ_and_a_course_does_not(tmp_path: Path) -> None:
         (["new", "x", "--seed", "1", "--sets", "9"], "sets: expected some of 1, 2, 3, 4, project"),
         (["new", "x", "--seed", "1", "--sets", "4,4"], "each once"),
         (["new", "../x", "--seed", "1"], "name: expected letters and digits"),
+        (["new", "x", "--seed", "-1"], "seed: expected a number from 0 on"),
         (["add", "nowhere", "--roster", "x.csv"], "course: expected a folder made by"),
         (["grade", "nowhere"], "course: expected a folder made by"),
     ],
@@ -310,6 +396,18 @@ def test_the_sandbox_has_the_allowed_rooms_only() -> None:
         found = session.value("found").answer
     assert "course" not in found
     assert "svm" not in found
+
+
+def test_the_sandbox_hides_other_packages() -> None:
+    """Another attnlab, installed beside a Python that the sandbox shows, is not there."""
+    look = """
+    import glob, sys
+    roots = ["/usr", "/usr/local", "/", sys.base_prefix]
+    found = [p for r in roots for p in glob.glob(f"{r}/lib*/python3*/*-packages/*")]
+    """
+    with course.Sandbox().open() as session:
+        assert session.cell("\n".join(line.strip() for line in look.split("\n"))).error == ""
+        assert session.value("found").answer == []
 
 
 # -- the sets ----------------------------------------------------------------------------------

@@ -216,6 +216,11 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
         "No space left",
         EARNED,
     ),
+    "fills shared memory": (
+        with_code("for k in range(50):\n    open(f'/dev/shm/{k}', 'wb').write(b'0' * 20_000_000)"),
+        "Read-only file system",
+        EARNED,
+    ),
     "answers what is too large": (
         with_code("def log_weights(logits): return np.zeros(5_000_000)"),
         "",

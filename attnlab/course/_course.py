@@ -254,9 +254,11 @@ class Course:
                         say(f"{where}: could not be marked ({type(error).__name__}: {error})")
                         continue
                     found.append(verdict)
-                    odd = f", {len(verdict.notices)} notices" if verdict.notices else ""
+                    odd = f", notices: {len(verdict.notices)}" if verdict.notices else ""
                     word = "unchanged" if kept else verdict.status
-                    say(f"{where}: {verdict.points:g} of {verdict.most:g}, {word}{odd}")
+                    hand = sum(mark.most for mark in verdict.marks if mark.by_hand)
+                    most, more = verdict.most - hand, f" (and {hand:g} by hand)" if hand else ""
+                    say(f"{where}: {verdict.points:g} of {most:g}{more}, {word}{odd}")
             except KeyboardInterrupt:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

@@ -13,6 +13,7 @@ from pathlib import Path
 from attnlab import _checks as check
 from attnlab.course._course import Course, Student, replace, table
 from attnlab.course._grade import Mark, Verdict
+from attnlab.course._source import fill, variant
 
 NOT_YET = "not marked yet"
 FORMATS = ("plain", "canvas", "moodle", "blackboard")
@@ -232,6 +233,8 @@ def histogram(values: list[float], most: float) -> str:
 def marks_page(course: Course, everybody: list[Row]) -> str:
     """Distributions, marks, notices."""
     parts = [f"<p>Seed {course.seed}. {len(everybody)} students.</p>"]
+    if left := sum(row.open for row in everybody):
+        parts.append(f"<p class='told'>{left} answers wait for a person and count 0 so far.</p>")
     for name in course.folders:
         source = course.source(name)
         some = [row.verdicts[name] for row in everybody if name in row.verdicts]
@@ -299,8 +302,9 @@ def by_hand_page(course: Course, name: str, everybody: list[Row]) -> str:
     for one in course.source(name).problems:
         if one.answer:
             continue
+        scheme = fill(one.scheme, variant(one, name, course.seed))
         parts.append(f"<h2>{escape(one.title)} ({one.points:g} points)</h2>")
-        parts.append(f"<details><summary>Scheme</summary><pre>{escape(one.scheme)}</pre></details>")
+        parts.append(f"<details><summary>Scheme</summary><pre>{escape(scheme)}</pre></details>")
         for row in everybody:
             path = course.verdict_path(row.student.id, name)
             if name in row.verdicts and path.is_file():

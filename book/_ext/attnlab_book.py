@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,11 @@ def resolve_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             title = app.env.titles[page].astext()
             line += nodes.Text("Taught in ")
             line += make_refnode(app.builder, docname, page, target, nodes.Text(title))
+            line += nodes.Text(", with ")
+            for mark, words in company(page):
+                line += make_refnode(app.builder, docname, page, mark, nodes.Text(words))
+                line += nodes.Text(", ")
+            line.pop()
             line += nodes.Text(". ")
         for name in node["others"]:
             try:
@@ -238,6 +244,23 @@ def resolve_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             line += make_refnode(app.builder, docname, page, anchor(other), words)
             line += nodes.Text(" ")
         node.replace_self(line if line.children else [])
+
+
+@cache
+def company(page: str) -> list[tuple[str, str]]:
+    """Explorables and exercises of a page, with their anchors."""
+    from attnlab import widgets
+
+    text = (Path(__file__).resolve().parents[2] / f"{page}.md").read_text("utf-8")
+    found = []
+    for name in dict.fromkeys(re.findall(r"widgets\.(\w+)\(", text)):
+        own = getattr(getattr(widgets, name, None), "name", "")
+        if own:
+            found.append(
+                (f"explorable-{own}", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).lower())
+            )
+    labels = re.findall(r"^:label: (ex-\S+)$", text, re.M)
+    return found + [(label, f"exercise {k}") for k, label in enumerate(labels, 1)]
 
 
 def merge(app: Sphinx, env: Any, docnames: set[str], other: Any) -> None:
