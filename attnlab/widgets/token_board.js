@@ -116,10 +116,11 @@ export default explorable({
         plane.end();
       });
       const goal = state.form === "KQ" ? nuclear : frobenius;
+      const told = gamma.map((row) => row.map((g) => fixed(g, 2)).join(", ")).join("; ");
       const count = found ? frobenius.support.flat().filter(Boolean).length : 0;
       kit.say(found
-        ? `Best tokens: ${top.map((t) => t + 1).join(" and ")}. Margin ${fixed(1 / norm(frobenius.W), 3)}, ${count} support tokens. After ${STEPS} steps the cosine with the max-margin W is ${fixed(cosine(W, goal.W), 4)}.`
-        : `Best tokens: ${top.map((t) => t + 1).join(" and ")}. No W separates them from the others: infeasible, and training has no direction to go to.`);
+        ? `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. Margin ${fixed(1 / norm(frobenius.W), 3)}, ${count} support tokens. After ${STEPS} steps the cosine with the max-margin W is ${fixed(cosine(W, goal.W), 4)}.`
+        : `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. No W separates them from the others: infeasible, and training has no direction to go to.`);
       kit.el.dataset.status = frobenius.status;
       kit.el.dataset.cosine = found ? String(cosine(W, goal.W)) : "";
     };

@@ -40,7 +40,11 @@ def readout(root) -> str:
 
 
 def settled(page) -> None:
-    page.wait_for_timeout(150)  # a frame, and the state's way into the address
+    """Two frames, and the state's way into the address; on a busy machine frames come late."""
+    page.evaluate(
+        """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
+          setTimeout(done, 120))))"""
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
