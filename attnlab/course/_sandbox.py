@@ -20,7 +20,8 @@ from attnlab.course._session import Session
 HERE = Path(__file__).parent
 PACKAGES = ("numpy", "numpy.libs", "scipy", "scipy.libs")
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/etc/ld.so.cache", "/etc/ld.so.conf")
-IMAGE = "ATTNLAB_IMAGE"  # of a container that has Python and NumPy
+IMAGE = "ATTNLAB_IMAGE"  # of a container that has Python, NumPy and SciPy
+MISSING = "missing"
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/tmp",
@@ -33,8 +34,8 @@ ENVIRONMENT = {
 }
 REFUSAL = (
     "no sandbox: student code is not run without one. Install bubblewrap (apt-get install "
-    "bubblewrap, dnf install bubblewrap), or Docker or Podman with an image that has Python and "
-    f"NumPy named in {IMAGE}. On macOS and Windows: a Linux virtual machine, or a container."
+    "bubblewrap, dnf install bubblewrap), or Docker or Podman with an image that has Python, NumPy "
+    f"and SciPy named in {IMAGE}. On macOS and Windows: a Linux virtual machine, or a container."
 )
 
 
@@ -135,23 +136,31 @@ class Sandbox:
 @cache
 def available() -> str:
     """What works on this machine: tried, not guessed."""
+    told = REFUSAL
     for kind in ("bubblewrap", "docker", "podman"):
-        if works(kind):
+        why = why_not(kind)
+        if not why:
             return kind
-    raise NoSandboxError
+        told += f" {kind} is there but does not work: {why}." if why != MISSING else ""
+    raise NoSandboxError(told)
 
 
-def works(kind: str) -> bool:
-    """Whether a trivial program runs in it."""
+def why_not(kind: str) -> str:
+    """Empty where a trivial program runs in it."""
     with tempfile.TemporaryDirectory() as place:
         try:
             start = command(kind, Path(place), Limits(), ["-c", "import numpy"], bare=True)
             done = subprocess.run(
                 start, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL
             )
-        except (OSError, LookupError, subprocess.TimeoutExpired):
-            return False
-    return done.returncode == 0
+        except LookupError:
+            return MISSING
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{type(error).__name__}"
+    if done.returncode == 0:
+        return ""
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1][:200] if lines else f"exit status {done.returncode}"
 
 
 def command(

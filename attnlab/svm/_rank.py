@@ -22,9 +22,10 @@ def rank_limited_svm(
 
     Where the convex answer has rank at most $m$ it is the answer (Lemma 3). Elsewhere the problem
     is not convex: $K$ and $Q$ are improved in turn, each a least-norm problem of its own, from
-    the truncated convex answer. The result is feasible and never worse than where it started; its
-    ``gap`` is measured against the convex bound, and its status is ``unresolved`` unless that
-    gap closes.
+    three starts: the truncated convex answer, mixtures of its directions, and the queries' own.
+    The result is a local answer. Its ``gap`` is measured against the convex bound, and its status
+    is ``unresolved`` unless that gap closes; where no start leads to a feasible W of this rank, W
+    is NaN and its norm infinite.
 
     Args:
         problem: the data.
@@ -57,8 +58,9 @@ def rank_limited_svm(
     if low.size:
         part, start = rows.take(low), W[low]
         found, size = _alternate(part, _leading(start, m), rounds)
-        other, least = _alternate(part, _mixed(start, m), rounds)
-        found[least < size], size = other[least < size], np.minimum(size, least)
+        for Q in (_mixed(start, m), _queries(part, m)):
+            other, least = _alternate(part, Q, rounds)
+            found[least < size], size = other[least < size], np.minimum(size, least)
         bound = norm[low] * (1.0 - gap[low])
         W[low], norm[low] = found, size
         gap[low] = np.where(np.isfinite(size), 1.0 - bound / size, np.inf)
@@ -92,6 +94,12 @@ def _mixed(W: Array, m: int) -> Array:
     d = W.shape[-1]
     mix = np.cos(np.pi * (np.arange(d)[:, None] + 0.5) * np.arange(m) / d)
     return np.asarray((Vt.swapaxes(1, 2) * np.sqrt(values)[:, None, :]) @ mix)
+
+
+def _queries(rows: RankOne, m: int) -> Array:
+    """Q from the leading directions of the queries."""
+    Vt = np.linalg.svd(rows.right, full_matrices=True)[2]
+    return np.asarray(Vt.swapaxes(1, 2)[:, :, :m])
 
 
 def _alternate(rows: RankOne, Q: Array, rounds: int) -> tuple[Array, Array]:

@@ -22,7 +22,7 @@ export default explorable({
     kit.bet({
       question: "The picked tokens are not the best ones. Training starts along their direction. Can it stay?",
       options: ["never: better tokens pull it away", "yes, if the picked ones beat their nearest rivals"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Only support tokens (rim) can pull, and only if they score more: Definition 2 and Theorem 7.`,
+      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Only support tokens (ringed) can pull, and only if they score more: Definition 2 and Theorem 7.`,
     });
     const row = kit.row();
     const planes = [0, 1].map((i) => kit.chart({
@@ -33,7 +33,7 @@ export default explorable({
       series: 6, shape: SHAPES[t], label: `select token ${t + 1} of sequence ${i + 1}`,
       press: () => kit.set({ pick: kit.state.pick.map((old, k) => (k === i ? t : old)) }),
     })));
-    kit.legend([[1, "max margin of the selection", true], [0, "W z in training"], [4, "rim: support token"]]);
+    kit.legend([[1, "max margin of the selection", true], [0, "W z in training"], [1, "support token", "ring"]]);
     kit.slider({ key: "c", label: "length of the start", min: 0.5, max: 12, step: 0.5 });
     return (state) => {
       const gamma = scores(state);
@@ -58,7 +58,7 @@ export default explorable({
         state.X[i].forEach((x, t) => {
           const look = t === state.pick[i] ? 1 : t === top[i] ? 0 : 6;
           buttons[i][t].put(x[0], x[1], { look, glow: found && margin.support[i][t], chosen: t === state.pick[i] });
-          plane.text(`g${t}`, x[0], x[1], fixed(gamma[i][t], 1), { dx: 13, dy: 4 });
+          plane.text(`g${t}`, x[0], x[1], fixed(gamma[i][t], 1), { dx: found && margin.support[i][t] ? 19 : 13, dy: 4 });
         });
         if (found) {
           const way = apply(margin.W, state.z[i]);

@@ -48,7 +48,7 @@ def test_a_download_runs(path: Path, installed: Path, tmp_path: Path, monkeypatc
 @pytest.fixture
 def lab(tmp_path: Path, installed: Path):
     """A real JupyterLab over the token-board page, with one more cell that reads the board."""
-    (page,) = [path for path in DOWNLOADS if path.name == "tokens.ipynb"]
+    (page,) = [path for path in DOWNLOADS if path.parts[-2:] == ("svm", "tokens.ipynb")]
     notebook = nbformat.read(page, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code" and "board" in cell.source]
     read = nbformat.v4.new_code_cell('print("board:", board.problem.X[0, 0].tolist())')

@@ -156,7 +156,7 @@ SETTINGS = {"n": 6, "T": 8, "d": 10, "gap": 0.0, "step_size": 0.1, "loss": "logi
     paint=paint,
     alt=alt,
     chunk=25,
-    claims=("svm.theorem-7", "svm.definition-2", "svm.erratum-29"),
+    claims=("svm.theorem-2", "svm.theorem-7", "svm.definition-2", "svm.erratum-29"),
     size=(9.0, 6.4),
 )
 def svm_7(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
