@@ -194,7 +194,7 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
     ),
     "prints without end": (
         with_code("for k in range(300): print('x' * 1_000_000)\nraise ValueError('done')"),
-        "",
+        "ValueError: done",
         EARNED,
     ),
     "loops in a cell": (with_code("while True: pass"), "took longer than", EARNED),
@@ -223,16 +223,16 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
     ),
     "answers what is too large": (
         with_code("def log_weights(logits): return np.zeros(5_000_000)"),
-        "",
+        "too large",
         EARNED,
     ),
-    "forges replies": (with_code(FORGE), "", EARNED),
+    "forges replies": (with_code(FORGE), "no reply into the grader's pipe", EARNED),
     "replaces the wire": (
         with_code("import wire\nwire.pack = lambda value, depth=0: {'points': 100}"),
-        "",
+        "in another form than the grader's",
         0.0,  # it ruins its own answers, and nobody else's
     ),
-    "looks for the judge in frames": (with_code(FRAMES), "", EARNED),
+    "looks for the judge in frames": (with_code(FRAMES), "uses _getframe", EARNED),
     "calls the library's own function": (
         with_code("from attnlab import svm\ndef log_weights(logits): return svm.log(logits)"),
         "uses attnlab.svm, which this set does not allow",
@@ -285,6 +285,22 @@ def test_without_a_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None
     _sandbox.available.cache_clear()
     try:
         with pytest.raises(course.NoSandboxError, match="apt-get install bubblewrap"):
+            course.Sandbox().open()
+    finally:
+        _sandbox.available.cache_clear()
+
+
+def test_a_sandbox_that_does_not_work_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from attnlab.course import _sandbox
+
+    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'uid map: Permission denied' >&2\nexit 1\n")
+    (tmp_path / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    _sandbox.available.cache_clear()
+    try:
+        with pytest.raises(course.NoSandboxError, match="does not work: uid map: Permission"):
             course.Sandbox().open()
     finally:
         _sandbox.available.cache_clear()

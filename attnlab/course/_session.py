@@ -130,6 +130,7 @@ class Session:
         except OSError:
             return self.dead("the process ended")
         end = time.monotonic() + seconds + GRACE
+        seen: list[str] = []
         while True:
             text, why = self.read(end)
             if text is None:
@@ -137,7 +138,10 @@ class Session:
             with contextlib.suppress(ValueError, RecursionError):
                 told = json.loads(text)
                 if isinstance(told, dict) and told.get("number") == number:
-                    return self.understand(told)
+                    reply = self.understand(told)
+                    reply.seen += seen
+                    return reply
+            seen = ["wrote what is no reply into the grader's pipe"]
 
     def understand(self, told: dict[str, Any]) -> Reply:
         """A reply as plain values; anything else is an error of the student's."""
@@ -147,6 +151,7 @@ class Session:
         try:
             return Reply(answer=wire.unpack(told.get("answer")), seen=seen)
         except wire.NotPlainError as error:
+            seen.append("sent an answer in another form than the grader's")
             return Reply(error=f"the answer could not be read: {error}", seen=seen)
 
     def dead(self, why: str) -> Reply:

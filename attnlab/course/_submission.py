@@ -16,6 +16,7 @@ from attnlab.course._source import ProblemSet
 LARGEST = 20 << 20  # bytes of a notebook
 CELLS = 2000
 OUR_OWN = ("install", "setup")
+SPIES = {"_getframe", "currentframe", "get_objects", "get_referrers", "settrace", "setprofile"}
 MODULES = {"np", "numpy", "scipy", "attnlab", "builtins", "math", "unittest"}
 
 
@@ -168,6 +169,8 @@ def odd(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
                 told.append(f"cell {name}: changes {ast.unparse(target)}")
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
             told.append(f"cell {name}: uses setattr")
+        if isinstance(node, ast.Attribute) and node.attr in SPIES:
+            told.append(f"cell {name}: uses {node.attr}")
         words: list[str] = []
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "attnlab":
             module = str(node.module)

@@ -104,6 +104,8 @@ def entry(full: str) -> str:
     except (TypeError, ValueError):
         given = ""
     given = re.sub(r"attnlab\.(?:\w+\.)*(?=\w)|numpy\.|typing\.|(?:\w+\.)+(?=NDArray)", "", given)
+    if inspect.isclass(thing):
+        given = given.removesuffix(" -> None")
     given = re.sub(r"'([^']*)'", r"\1", given) if "->" in given else given
     out = ["```python", *textwrap.wrap(f"{full}{given}", 84, subsequent_indent="    "), "```", ""]
     for title, body in parts(text):
