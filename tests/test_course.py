@@ -67,6 +67,8 @@ def place(tmp_path: Path) -> Path:
         (downloads / name).write_text(part if hour == 9 else good)
     (downloads / "s07").mkdir()
     (downloads / "s07" / "Untitled.ipynb").write_text(good)
+    (downloads / "Last8, First8.ipynb").write_text(part)
+    (downloads / "s09@example.org set4.ipynb").write_text(good.replace("return y *", "return 2 *"))
     (downloads / "nobody.ipynb").write_text(good)
     (downloads / "damaged.zip").write_bytes(b"PK not a zip")
     assert main(["course", "collect", str(there), str(downloads)]) == 0
@@ -86,13 +88,13 @@ def test_from_downloads_to_marks(place: Path, capsys: pytest.CaptureFixture[str]
     assert "not a zip file" in told
     assert main(["course", "grade", str(place)]) == 0
     said = capsys.readouterr().out
-    assert "[8/8]" in said
+    assert "[10/10]" in said
     assert main(["course", "report", str(place), "--format", "moodle"]) == 0
     found = points(place)
     full, some = "8", "7"
     assert found == {
         "s00": full, "s01": some, "s02": "0", "s03": "0", "s04": full,
-        "s05": full, "s06": full, "s07": full, "s08": "0", "s09": "0",
+        "s05": full, "s06": full, "s07": full, "s08": some, "s09": "5",
     }  # fmt: skip
     page = (place / "reports" / "marks.html").read_text()
     assert "not valid JSON" in page
@@ -118,14 +120,14 @@ def test_twice_the_same_and_only_what_changed(
     first = {p: p.read_bytes() for p in (place / "verdicts").rglob("*.json")}
     capsys.readouterr()
     assert main(["course", "grade", str(place), "--workers", "1"]) == 0
-    assert capsys.readouterr().out.count("unchanged") == 8
+    assert capsys.readouterr().out.count("unchanged") == 10
     assert main(["course", "grade", str(place), "--again"]) == 0
     assert "unchanged" not in capsys.readouterr().out
     assert {p: p.read_bytes() for p in (place / "verdicts").rglob("*.json")} == first
     changed = place / "submitted" / "s02" / "set4-svm" / "set4-svm.ipynb"
     shutil.copy(place / "submitted" / "s00" / "set4-svm" / "set4-svm.ipynb", changed)
     assert main(["course", "grade", str(place)]) == 0
-    assert capsys.readouterr().out.count("unchanged") == 7
+    assert capsys.readouterr().out.count("unchanged") == 9
 
 
 def test_killed_half_way_it_goes_on(place: Path) -> None:
@@ -139,12 +141,12 @@ def test_killed_half_way_it_goes_on(place: Path) -> None:
     process.wait()
     process.stdout.close()
     left = list((place / "verdicts").rglob("*.json"))
-    assert 1 <= len(left) < 8
+    assert 1 <= len(left) < 10
     for path in left:
         json.loads(path.read_text())
     time.sleep(0.3)
     assert main(["course", "grade", str(place)]) == 0
-    assert len(list((place / "verdicts").rglob("*.json"))) == 8
+    assert len(list((place / "verdicts").rglob("*.json"))) == 10
 
 
 def test_points_by_hand(place: Path) -> None:
@@ -320,6 +322,10 @@ def test_bad_commands(
     assert main(["course", *words, "--sources", str(HERE)]) == 2
     assert says in capsys.readouterr().err
     assert not list(tmp_path.iterdir()), "nothing half-done is left"
+
+
+def test_a_course_is_closed_to_others(place: Path) -> None:
+    assert place.stat().st_mode & 0o077 == 0
 
 
 def test_a_course_is_never_overwritten(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

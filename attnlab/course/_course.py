@@ -104,6 +104,7 @@ class Course:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=parent, prefix=".attnlab-") as place:
             draft = Path(place) / "course"
+            draft.mkdir(mode=0o700)  # solutions and marks: nobody else on this machine
             for name in self.folders:
                 source = self.source(name)
                 for kind, solutions in (("source", True), ("release", False)):
