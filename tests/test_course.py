@@ -213,20 +213,22 @@ def test_a_second_collection_keeps_the_first(
     before = kept.read_bytes()
     more = tmp_path / "more"
     more.mkdir()
+    (more / "students.csv").write_text("id\ns10\ns11\n")
+    assert main(["course", "add", str(place), "--roster", str(more / "students.csv")]) == 0
     (more / "s05_attempt_2027-10-01-09-00-00_x.ipynb").write_text("{older")
-    (more / "s08 homework.pdf").write_bytes(b"%PDF")
+    (more / "s10 homework.pdf").write_bytes(b"%PDF")
     with zipfile.ZipFile(more / "odd.zip", "w") as archive:
-        month_zero = zipfile.ZipInfo("s09.ipynb.txt")
+        month_zero = zipfile.ZipInfo("s11.ipynb.txt")
         month_zero.date_time = (1980, 0, 0, 0, 0, 0)
         archive.writestr(month_zero, before)
-        archive.writestr("s09/.ipynb_checkpoints/set4-svm-checkpoint.ipynb", "{a copy")
+        archive.writestr("s11/.ipynb_checkpoints/set4-svm-checkpoint.ipynb", "{a copy")
     capsys.readouterr()
     assert main(["course", "collect", str(place), str(more)]) == 0
     said = capsys.readouterr().out
     assert "1 notebooks placed" in said
-    assert "s08 homework.pdf: not a notebook" in said
+    assert "s10 homework.pdf: not a notebook" in said
     assert kept.read_bytes() == before
-    assert (place / "submitted/s09/set4-svm/set4-svm.ipynb").read_bytes() == before
+    assert (place / "submitted/s11/set4-svm/set4-svm.ipynb").read_bytes() == before
     assert main(["course", "report", str(place)]) == 0
     assert "without a verdict" in capsys.readouterr().out
     assert {row["id"] for row in rows(place) if row["late"]} == {"s04"}
@@ -244,7 +246,7 @@ def test_what_a_person_wrote_survives(place: Path, capsys: pytest.CaptureFixture
     (place / "verdicts" / "s00" / "set4-svm.json").unlink()
     capsys.readouterr()
     assert main(["course", "report", str(place)]) == 0
-    assert "7 answers wait for a person" in capsys.readouterr().out
+    assert "9 answers wait for a person" in capsys.readouterr().out
     assert main(["course", "grade", str(place)]) == 0
     assert main(["course", "report", str(place)]) == 0
     assert points(place)["s00"] == "10.5"
@@ -406,6 +408,28 @@ def test_the_sandbox_has_the_allowed_rooms_only() -> None:
         found = session.value("found").answer
     assert "course" not in found
     assert "svm" not in found
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%matplotlib inline\nx = 3",
+        "for k in range(2):\n    %time print(k)\nx = 3",
+        "!pip install something\nx = 3",
+        "%%time\nx = 3",
+        "x = (13\n    % 5\n)",
+        "import matplotlib.pyplot as plt\nfrom IPython.display import display\nx = display(3)",
+        "from tqdm.auto import tqdm\nx = sum(k for k in tqdm(range(3), leave=False))",
+        'word = """\n%s\n!a\n"""\nx = len(word)\nassert x == 7\nx = 3',
+    ],
+)
+def test_what_a_notebook_shows_costs_no_answer(cell: str) -> None:
+    with course.Sandbox().open() as session:
+        assert session.cell(cell).error == ""
+        assert session.value("x").answer == 3
+        assert (
+            "not there when this is marked" in session.cell("import matplotlib as m\nm.use()").error
+        )
 
 
 def test_the_sandbox_hides_other_packages() -> None:

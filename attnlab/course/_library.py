@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import shutil
+import threading
+from functools import cache
 from pathlib import Path
 
 import attnlab
@@ -11,6 +13,7 @@ from attnlab import _checks as check
 
 LOWER = ("problems", "models", "theory", "curvature", "optim", "svm", "ntk")
 HERE = Path(attnlab.__file__).parent
+PARSING = threading.Lock()
 ROOT = '''"""The part of attnlab that this problem set allows."""
 
 import importlib
@@ -28,7 +31,14 @@ def __getattr__(name):
 '''
 
 
-def needs(rooms: tuple[str, ...]) -> set[str]:
+def parse(text: str) -> ast.Module:
+    """Python as a tree; one thread at a time, because Python 3.11 counts their depths together."""
+    with PARSING:
+        return ast.parse(text)
+
+
+@cache
+def needs(rooms: tuple[str, ...]) -> frozenset[str]:
     """The rooms, and what they import from below."""
     wanted, found = list(rooms), set[str]()
     while wanted:
@@ -38,14 +48,16 @@ def needs(rooms: tuple[str, ...]) -> set[str]:
         found.add(room)
         place = HERE / room
         for path in place.rglob("*.py") if place.is_dir() else [HERE / f"{room}.py"]:
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for node in ast.walk(parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.module == "attnlab":
                     wanted += [alias.name for alias in node.names]
                 elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
                     "attnlab."
                 ):
                     wanted.append(str(node.module).split(".")[1])
-    return {room for room in found if (HERE / room).exists() or (HERE / f"{room}.py").exists()}
+    return frozenset(
+        room for room in found if (HERE / room).exists() or (HERE / f"{room}.py").exists()
+    )
 
 
 def write(rooms: tuple[str, ...], folder: Path) -> Path:

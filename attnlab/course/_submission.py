@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from attnlab.course._library import parse
 from attnlab.course._notebook import build
 from attnlab.course._source import ProblemSet
+from attnlab.course.runner import plain
 
 LARGEST = 20 << 20  # bytes of a notebook
 CELLS = 2000
@@ -155,9 +157,11 @@ def grade_id(cell: dict[str, Any]) -> str:
 def odd(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
     """Things in a cell that an answer does not need: named for the instructor, never punished."""
     told: list[str] = []
-    plain = "\n".join("" if line.lstrip()[:1] in ("%", "!") else line for line in text.split("\n"))
     try:
-        tree = ast.parse(plain)
+        try:
+            tree = parse(text)
+        except SyntaxError:
+            tree = parse(plain(text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return told
     for node in ast.walk(tree):

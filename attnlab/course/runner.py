@@ -8,17 +8,51 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.abc
+import importlib.machinery
 import json
 import os
+import re
 import resource
 import signal
 import sys
 import traceback
+import types
 from typing import Any
 
 MEMORY = 3 << 30
 PROCESSES = 48
 FILES = 32 << 20
+
+
+SHOWN = ("matplotlib", "IPython", "ipywidgets", "anywidget", "tqdm")  # for eyes, not for answers
+
+
+class Absent(types.ModuleType):
+    """What may be imported but not used, so that a picture in a cell does not cost its answer."""
+
+    def __call__(self, *given: Any, **_: Any) -> Any:
+        return given[0] if given else None  # tqdm(range(9)), display(x)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"{self.__name__}.{name} is not there when this is marked")
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds stand-ins for what a notebook shows things with."""
+
+    def find_spec(self, name: str, *_: Any) -> importlib.machinery.ModuleSpec | None:
+        """Only those of the list, and what is below them."""
+        if name.split(".")[0] not in SHOWN:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType:
+        """A stand-in."""
+        return Absent(spec.name)
+
+    def exec_module(self, _: types.ModuleType) -> None:
+        """There is nothing to run."""
 
 
 class SlowError(BaseException):
@@ -78,9 +112,16 @@ def watch(seen: list[str]) -> None:
 
 
 def plain(source: str) -> str:
-    """A cell without the notebook's own commands."""
-    lines = source.split("\n")
-    return "\n".join(f"# {line}" if line.lstrip()[:1] in ("%", "!") else line for line in lines)
+    """A cell without the notebook's own commands; Python's `% n` on a line of its own stays."""
+    return re.sub(r"^([ \t]*)(%%?|!!?)(?=[A-Za-z./])", r"\1pass  # ", source, flags=re.M)
+
+
+def prepared(source: str, name: str) -> Any:
+    """A cell as code: as it stands if it is Python, without the notebook's commands otherwise."""
+    try:
+        return compile(source, name, "exec")
+    except SyntaxError:
+        return compile(plain(source), name, "exec")
 
 
 def say(error: BaseException) -> str:
@@ -97,6 +138,7 @@ def main() -> None:
     for number in (0, 1, 2):
         os.dup2(null, number)
     sys.path[:0] = ["/library", "/packages", "/sandbox"]
+    sys.meta_path.append(Finder())
     import numpy  # noqa: F401  (before the limits: its threads)
 
     wire = importlib.import_module("wire")
@@ -120,7 +162,7 @@ def main() -> None:
             if asked["do"] == "reset":
                 space = {"__name__": "__main__", "__builtins__": __builtins__}
             elif asked["do"] == "cell":
-                exec(compile(plain(asked["source"]), asked["name"], "exec"), space)
+                exec(prepared(asked["source"], asked["name"]), space)
             else:
                 if asked["name"] not in space:
                     raise NameError(f"{asked['name']} is not defined")

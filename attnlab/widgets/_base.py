@@ -17,7 +17,8 @@ import traitlets
 from attnlab import _checks as check
 
 STATIC = "ATTNLAB_STATIC"  # set while the static site is built
-IMPORT = re.compile(r"^import .*? from \"\./(.*?)\";\n", re.M | re.S)
+IMPORT = re.compile(r"^import (\{.*?\}) from \"\./(.*?)\";\n", re.M | re.S)
+EXPORT = re.compile(r"^export (?:async )?(?:const|function|class) (\w+)", re.M)
 
 
 def source(name: str) -> str:
@@ -31,7 +32,7 @@ def needed(name: str) -> list[str]:
 
     def walk(file: str) -> None:
         folder = file.rpartition("/")[0]
-        for other in IMPORT.findall(source(file)):
+        for _, other in IMPORT.findall(source(file)):
             walk(f"{folder}/{other}" if folder else other)
         if file not in found:
             found.append(file)
@@ -44,11 +45,32 @@ def needed(name: str) -> list[str]:
 def bundle(name: str) -> str:
     """One module out of an explorable and what it imports: anywidget loads single modules.
 
-    On the static page the same files are served apart and import each other.
+    Each file keeps a scope of its own, so that two of them may use the same names. On the static
+    page the same files are served apart and import each other.
     """
-    *parts, own = (IMPORT.sub("", source(file)) for file in needed(name))
-    exported = re.compile(r"^export (?=const|function|class|async)", re.M)
-    return "\n".join([*(exported.sub("", part) for part in parts), own])
+    *needs, own = needed(name)
+    parts = []
+    for file in needs:
+        names = ", ".join(EXPORT.findall(source(file)))
+        text = re.sub(r"^export (?=const|function|class|async)", "", scoped(file), flags=re.M)
+        parts.append(f"const {scope(file)} = (() => {{\n{text}\nreturn {{ {names} }};\n}})();")
+    return "\n".join([*parts, scoped(own)])
+
+
+def scope(file: str) -> str:
+    """What a file's exports are called in a bundle."""
+    return "of_" + re.sub(r"\W", "_", file.removesuffix(".js"))
+
+
+def scoped(file: str) -> str:
+    """A file that takes what it imports from the scopes of a bundle."""
+    folder = file.rpartition("/")[0]
+
+    def take(found: re.Match[str]) -> str:
+        other = f"{folder}/{found[2]}" if folder else found[2]
+        return f"const {found[1].replace(' as ', ': ')} = {scope(other)};\n"
+
+    return IMPORT.sub(take, source(file))
 
 
 class Explorable(anywidget.AnyWidget):
