@@ -32,7 +32,8 @@ class Absent(types.ModuleType):
     """What may be imported but not used, so that a picture in a cell does not cost its answer."""
 
     def __call__(self, *given: Any, **_: Any) -> Any:
-        return given[0] if given else None  # tqdm(range(9)), display(x)
+        """As good as nothing: tqdm(range(9)), display(x)."""
+        return given[0] if given else None
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{self.__name__}.{name} is not there when this is marked")
