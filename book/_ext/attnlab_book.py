@@ -233,6 +233,14 @@ def resolve_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 line += nodes.Text(", ")
             line.pop()
             line += nodes.Text(". ")
+        told = [page for page in named().get(node["name"], []) if page in app.env.found_docs]
+        for k, page in enumerate(told[:4]):
+            line += nodes.Text("Named in " if k == 0 else ", ")
+            line += make_refnode(
+                app.builder, docname, page, "", nodes.Text(app.env.titles[page].astext())
+            )
+        if told:
+            line += nodes.Text(". ")
         for name in node["others"]:
             try:
                 other = claims.get(name)
@@ -244,6 +252,21 @@ def resolve_places(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             line += make_refnode(app.builder, docname, page, anchor(other), words)
             line += nodes.Text(" ")
         node.replace_self(line if line.children else [])
+
+
+@cache
+def named() -> dict[str, list[str]]:
+    """Claims by the chapter pages whose words link to them."""
+    book = Path(__file__).resolve().parents[1]
+    found: dict[str, list[str]] = {}
+    for path in sorted(book.glob("*/*.md")):
+        if path.parent.name in ("multihead", "encoder", "bias", "svm"):
+            page = f"book/{path.relative_to(book).with_suffix('').as_posix()}"
+            for words in re.findall(r"\{claim\}`([^`]+)`", path.read_text("utf-8")):
+                name = re.sub(r".*<([^>]+)>", r"\1", words).strip()
+                if page not in found.setdefault(name, []):
+                    found[name].append(page)
+    return found
 
 
 @cache
