@@ -63,8 +63,9 @@ def guarded(act: Any) -> int:
 
 def make(given: argparse.Namespace) -> int:
     """A new course."""
-    from attnlab.course._course import NAME, Course
+    from attnlab.course._course import Course
     from attnlab.course._source import SETS
+    from attnlab.course._tables import NAME
 
     sets = tuple(one.strip() for one in given.sets.split(",") if one.strip())
     unknown = [one for one in sets if one not in SETS]

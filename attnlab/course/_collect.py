@@ -15,8 +15,9 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from attnlab import _checks as check
-from attnlab.course._course import Course, Student, replace, table
+from attnlab.course._course import Course
 from attnlab.course._source import SETS
+from attnlab.course._tables import Student, replace, table
 
 LARGEST = 20 << 20  # bytes of a notebook
 WHOLE = 2 << 30  # bytes of all that an archive unpacks to

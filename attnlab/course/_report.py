@@ -11,9 +11,10 @@ from html import escape
 from pathlib import Path
 
 from attnlab import _checks as check
-from attnlab.course._course import Course, Student, replace, table
+from attnlab.course._course import Course
 from attnlab.course._grade import Mark, Verdict
 from attnlab.course._source import fill, variant
+from attnlab.course._tables import Student, replace, table
 
 NOT_YET = "not marked yet"
 FORMATS = ("plain", "canvas", "moodle", "blackboard")
