@@ -305,6 +305,19 @@ def test_courses_differ_and_a_course_does_not(tmp_path: Path) -> None:
     assert a == c != b
 
 
+def test_the_first_cell_installs_what_the_instructor_says(tmp_path: Path) -> None:
+    there, wheel = tmp_path / "c", "attnlab[course] @ file:///somewhere/attnlab.whl"
+    command = ["course", "new", "c", "--seed", "1", "--sets", "4", "--out", str(there)]
+    assert main([*command, "--sources", str(HERE), "--install", wheel]) == 0
+    for kind in ("release", "source"):
+        cells = json.loads((there / kind / "set4-svm" / "set4-svm.ipynb").read_text())["cells"]
+        (first,) = [cell["source"] for cell in cells if cell["id"] == "install"]
+        assert f'%pip install --quiet "{wheel}"' in first
+    problems = course.problem_set("4", HERE)
+    path = there / "release" / "set4-svm" / "set4-svm.ipynb"
+    assert course.read_submission(path, problems, 1).notices == []
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -20,6 +20,11 @@ def add(commands: Any) -> None:
     new.add_argument("--seed", type=int, required=True, help="of the variants")
     new.add_argument("--sets", default="1,2,3,4", help="such as 1,3 or 2,project")
     new.add_argument("--out", help="the folder (default: the name)")
+    new.add_argument(
+        "--install",
+        default="attnlab[course]",
+        help="what the first cell installs: a package, or the address of the book's wheel",
+    )
     new.set_defaults(run=make)
 
     for word, act, told in (
@@ -79,7 +84,7 @@ def make(given: argparse.Namespace) -> int:
     sources = Path(given.sources) if given.sources else None
 
     def act() -> int:
-        course = Course(place, given.name, given.seed, sets, sources)
+        course = Course(place, given.name, given.seed, sets, sources, given.install)
         course.create()
         print(f"{place}: {', '.join(course.folders)}, seed {given.seed}")
         print(f"hand out:  {place}/release/")

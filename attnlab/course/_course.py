@@ -37,6 +37,7 @@ class Course:
         seed: of its variants.
         sets: short names of its problem sets.
         sources: where the problem sets are; around the working directory where None.
+        install: what the notebooks' first cell installs: a package, or the address of a wheel.
 
     Returns:
         A course.
@@ -55,6 +56,7 @@ class Course:
     seed: int
     sets: tuple[str, ...]
     sources: Path | None = None
+    install: str = notebooks.PACKAGE
 
     @property
     def folders(self) -> list[str]:
@@ -85,7 +87,9 @@ class Course:
                 for kind, solutions in (("source", True), ("release", False)):
                     target = draft / kind / name
                     target.mkdir(parents=True)
-                    built = notebooks.build(source, self.seed, solutions=solutions)
+                    built = notebooks.build(
+                        source, self.seed, solutions=solutions, install=self.install
+                    )
                     (target / f"{name}.ipynb").write_text(notebooks.write(built), "utf-8")
             about = {"name": self.name, "seed": self.seed, "sets": list(self.sets), "due": {}}
             about["version"] = attnlab.__version__

@@ -12,11 +12,12 @@ from attnlab.course._source import Problem, ProblemSet, fill, variant
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 STUB = 'raise NotImplementedError("yours to write")'
 PROSE = "*Your answer here.*"
+PACKAGE = "attnlab[course]"
 INSTALL = """# Run this first: it installs what the notebook needs, where it is missing.
 try:
     import attnlab
 except ImportError:
-    %pip install --quiet "attnlab[course]"
+    %pip install --quiet "WHERE"
 """
 HIDDEN = "# More is tested when this is marked: other inputs, edge cases, extreme values.\n"
 
@@ -82,11 +83,13 @@ def head(one: Problem, values: dict[str, Any]) -> str:
     return f"## {one.title}\n\n*{facts}*\n\n**You learn** {one.goal}\n\n{fill(one.text, values)}"
 
 
-def build(source: ProblemSet, seed: int, *, solutions: bool = False) -> dict[str, Any]:
+def build(
+    source: ProblemSet, seed: int, *, solutions: bool = False, install: str = PACKAGE
+) -> dict[str, Any]:
     """A notebook of the set in a course; with solutions it is nbgrader's source version."""
     cells = [
         text_cell("intro", source.text),
-        code_cell("install", INSTALL),
+        code_cell("install", INSTALL.replace("WHERE", install)),
         code_cell("setup", source.setup),
     ]
     for one in source.problems:
