@@ -56,7 +56,8 @@ def main() -> int:
         for claim in statements:
             pages_of = there.get(claim.id, [])
             if pages_of != [claim.page]:
-                wrong.append(f"{claim.id}: boxed in {pages_of or 'no page'}, said to be {claim.page}")
+                told = ", ".join(pages_of) or "no page"
+                wrong.append(f"{claim.id}: boxed in {told}, said to be {claim.page}")
         wrong += [f"{claim.id}: no page names it" for claim in errata if claim.id not in linked]
     for line in wrong:
         print("-", line)

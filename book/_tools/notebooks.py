@@ -13,7 +13,8 @@ INSTALL = (
     "# attnlab and what this page needs; the wheel is offered by the site, in downloads/\n"
     '# %pip install "attnlab[book]"\n'
 )
-QUIET = {"toctree", "tableofcontents", "ran", "ledger", "ledger-totals", "bibliography", "problem-sets", "api"}
+QUIET = {"toctree", "tableofcontents", "ran", "ledger", "ledger-totals", "bibliography"}
+QUIET |= {"problem-sets", "api"}
 TITLES = {"exercise": "Exercise", "solution": "Solution", "hint": "Hint", "dropdown": "More"}
 
 
