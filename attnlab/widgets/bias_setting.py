@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,7 @@ class AssumptionOne(Explorable):
         arrays = {name: x.reshape(*shape, *x.shape[2:]) for name, x in arrays.items()}
         arrays["step"] = step.astype(int)
         arrays["rho"], arrays["d"] = np.array(self.sizes), np.array(self.widths)
-        needed = theory.bias.orthogonality_needed(SAMPLES, TOKENS, np.e)
+        needed = theory.bias.orthogonality_needed(SAMPLES, TOKENS, math.e)
         super().__init__({"rho": 1, "d": 3}, {**arrays, "needed": np.array([needed])})
 
 
