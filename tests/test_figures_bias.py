@@ -59,6 +59,13 @@ def test_figure_5_same_order_with_opposite_tokens() -> None:
     assert (at(data, "alignment", 1500)[:, NGD] > 0.9).all()
 
 
+@pytest.mark.parametrize(("name", "cap"), [("bias.2", 10.0), ("bias.5", 5.0)])
+def test_capped_polyak_step_is_a_constant_step(name: str, cap: float) -> None:
+    """The cap binds from the first step on, as the reading of both figures says."""
+    excess = figures.get(name).run(seed=0, trials=3, steps=500, gd_step=cap)["excess"]
+    assert excess[:, POLYAK] == pytest.approx(excess[:, GD], rel=1e-9)
+
+
 def test_figure_3_joint_training() -> None:
     """Polyak is fastest; normalized steps beat joint normalization, both beat descent."""
     data = figures.get("bias.3").run(seed=0, trials=6)

@@ -55,7 +55,7 @@ export default explorable({
       move: (_, g) => kit.set({ g: kit.state.g.map((old, k) => (k === s ? g : old)) }),
       tell: () => fixed(kit.state.g[s]),
     }));
-    kit.legend([[0, "output: the mean of A (disc sizes: weights)"], [1, "slope: covariance (left: covariance over variance of B)", true], [2, "parabola with the third moment as curvature", true]]);
+    kit.legend([[0, "output: the mean of A (disc sizes: weights)"], [1, "slope: covariance (among the tokens: over the variance of B)", true], [2, "parabola with the third moment as curvature", true]]);
     kit.slider({ key: "theta", label: "theta: how far W moves", min: -SPAN, max: SPAN, step: 0.1, show: (x) => fixed(x, 1) });
     return (state) => {
       const now = rowMoments(...given(state, state.theta));

@@ -23,7 +23,7 @@ export default explorable({
     });
     const row = kit.row();
     const margins = kit.chart({
-      label: "margins of both conditions by width", title: "left side over right side; met from 1 on",
+      label: "margins of both conditions by width", title: "margin: left over right side; met from 1 on",
       x: { range: [10, 1e22], log: true, label: "width d_m" }, y: { range: [1e-9, 1e5], log: true }, height: 270,
     }, row);
     const counts = kit.chart({

@@ -56,7 +56,7 @@ export default explorable({
       label: "share of the loss that one step takes", title: "share of the loss taken by one step",
       x: { range: [-1, 5], ticks: [-1, 0, 1, 2, 3, 4, 5], label: "log10 of the step in units of 1/C" }, y: { range: [1e-8, 1.5], log: true },
     }, row);
-    kit.legend([[0, "taken"], [5, "taken, some signs change", true], [1, "promised", true], [3, "2/lambda_max"], [2, "conditions"]]);
+    kit.legend([[0, "taken"], [5, "taken, some signs change", true], [1, "promised", true], [3, "2/lambda_max, the limit"], [2, "conditions"]]);
     kit.slider({ key: "multiple", label: "step: 1/C times ten to the", values: POWERS });
     kit.slider({ key: "offset", label: "labels off by ten to the", min: -8, max: 0, step: 0.5 });
     const more = kit.controls();
@@ -69,7 +69,7 @@ export default explorable({
       const { alpha, two, three, C } = encoderConstants(now.net, X, now.theta, loss, 1);
       const stable = Math.log10((2 * C) / now.top);
       const promise = (power) => ((10 ** power / C) * alpha * alpha) / 2;
-      const gauges = [[3, "condition (2)", Math.log10(two)], [2, "condition (3)", Math.log10(three)], [1, "1/C over 2/lambda_max", -stable]];
+      const gauges = [[3, "condition (2)", Math.log10(two)], [2, "condition (3)", Math.log10(three)], [1, "1/C in limits", -stable]];
       bars.begin();
       gauges.forEach(([y, words, value]) => {
         bars.rect(`bar${y}`, [0, y - 0.3], [value, y + 0.05], { series: y === 1 ? 3 : 2, strength: 0.75 });

@@ -29,11 +29,11 @@ export default explorable({
     const count = kit.chart({
       label: "heads asked for by distance of the target", title: "heads asked for (circle: here)",
       x: { range: [0.05, 20], log: true, ticks: [0.1, 1, 10], label: "distance of the target" },
-      y: { range: [1, 1e30], log: true },
+      y: { range: [1, 1e30], log: true, label: "heads" },
     }, row);
     const promise = kit.chart({
       label: "loss by number of steps", title: "loss: promised, and reached by one head",
-      x: { range: [1, 1e20], log: true, label: "steps" }, y: { range: [1e-5, 1e15], log: true, ticks: [1e-5, 1, 1e5, 1e10, 1e15] },
+      x: { range: [1, 1e20], log: true, label: "steps" }, y: { range: [1e-5, 1e15], log: true, ticks: [1e-5, 1, 1e5, 1e10, 1e15], label: "loss" },
     }, row);
     kit.legend([[0, "Theorem 3 (training)", true], [1, "Theorem 4 (generalization)", true], [2, "Theorem 3 without d (ours)", true], [4, "one head trained with step 1"], [3, "the target's loss", true]]);
     const [first, second] = [kit.controls(), kit.controls()];

@@ -41,6 +41,7 @@ export default explorable({
       x: { range: [1, 1.12 * steps[steps.length - 1]], log: true, label: "step" }, y: { range: [0, 1] },
     }, row);
     const below = kit.row();
+    below.style.marginTop = "0.6rem";
     const map = kit.chart({
       label: "attention map of one sample", title: "attention of a sample: filled by weight", square: true,
       x: { range: [0.5, T + 0.5], ticks: X.map((_, t) => t + 1), label: "key (triangle: relevant)" },

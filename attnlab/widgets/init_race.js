@@ -38,7 +38,7 @@ export default explorable({
         return `${state.bet === 1 ? "Yes." : "Look again."} At half of its own limit each start fits: ${told(ends(wide))} after ${steps[steps.length - 1]} steps. With the setting you see: ${told(ends(state))}.`;
       },
     });
-    const draw = raceBoard(kit, { steps, count: N, names: NAMES, low: 1e-16 });
+    const draw = raceBoard(kit, { steps, count: N, names: NAMES, low: 1e-24 });
     kit.scrubber({ key: "k", times: steps });
     const controls = kit.controls();
     kit.choice({ key: "mode", label: "the same", options: [["equal", "step size"], ["relative", "share of the stable step"]], parent: controls });

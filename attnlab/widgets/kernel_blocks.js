@@ -42,7 +42,7 @@ export default explorable({
       label: "entries of one network's kernel against the limit", title: "one network: its entries over the limit's",
       x: { range: [-0.05, 0.3], label: "entry of the limit" }, y: { range: [-0.05, 0.3] }, height: 270,
     }, row);
-    kit.legend([...BLOCKS.map((name, b) => [b, name, b > 0]), [6, "slopes -1/2 and -1", true]]);
+    kit.legend([...BLOCKS.map((name, b) => [b, `${name} (${SHAPES[b]})`, b > 0]), [6, "slopes -1/2 and -1", true]]);
     kit.slider({ key: "k", label: "width", values: width.map((_, k) => k), show: (k) => String(width[k]) });
     kit.slider({ key: "draw", label: "network", min: 1, max: draws, step: 1, show: String });
     kit.choice({ key: "scaling", label: "logits over", options: [["linear", "width"], ["sqrt", "root of width"]] });

@@ -40,13 +40,13 @@ export default explorable({
       label: "relu at the neuron's pre-activation", title: "relu of the neuron for sample 1, near the kink",
       x: { range: [-2, 2], label: "pre-activation, in units of the move" }, y: { range: [-0.3, 2] },
     }, row);
-    kit.legend([[0, "what happens"], [1, "tangent at the start", true], [2, "promised"], [3, "pre-activation before"], [4, "after"]]);
+    kit.legend([[0, "what happens"], [1, "tangent at the start", true], [2, "promised", true], [3, "pre-activation before (square)"], [4, "after (circle)"]]);
     const handle = curve.handle("step", {
       series: 0, shape: "diamond", size: 8, label: "step in units of 1/C",
       move: (x) => kit.set({ multiple: Math.max(0.01, Math.min(2, x)) }),
       tell: () => `${fixed(kit.state.multiple)} of 1/C`,
     });
-    kit.slider({ key: "power", label: "pre-activation: minus ten to the", min: -17, max: -4, step: 0.25 });
+    kit.slider({ key: "power", label: "before: minus ten to the", min: -17, max: -4, step: 0.25 });
     kit.slider({ key: "w", label: "output weight of the neuron", min: 0, max: 20, step: 0.5 });
     return (state) => {
       const { C, alpha, two, three } = constants(state);

@@ -25,13 +25,13 @@ export default explorable({
     const row = kit.row();
     const runs = kit.chart({
       label: "distance between the runs with and without a sample, by step", title: "distance of the two runs",
-      x: { range: [1, step[times - 1]], log: true, label: "step" }, y: { range: [1e-3, 1e4], log: true },
+      x: { range: [1, step[times - 1]], log: true, label: "step" }, y: { range: [1e-3, 1e4], log: true, label: "distance" },
     }, row);
     const gaps = kit.chart({
       label: "test minus training loss and its bounds, by number of samples", title: "gap, and its two bounds",
-      x: { range: [3.2, 40], log: true, ticks: samples, label: "samples n" }, y: { range: [1e-3, 1e4], log: true },
+      x: { range: [3.2, 40], log: true, ticks: samples, label: "samples n" }, y: { range: [1e-3, 1e4], log: true, label: "loss" },
     }, row);
-    kit.legend([[6, "each sample left out"], [3, "the chosen one"], [0, "mean distance"], [1, "Lemma 11 and Theorem 2", true], [2, "test minus training loss"], [4, "Lemma 3: 2G times the mean distance", true]]);
+    kit.legend([[6, "each sample left out"], [3, "the chosen one", true], [0, "mean distance"], [1, "Lemma 11 and Theorem 2", true], [2, "test minus training loss"], [4, "Lemma 3: 2G times the mean distance", true]]);
     kit.scrubber({ key: "k", times: step });
     kit.slider({ key: "n", label: "samples n", values: samples, show: String });
     kit.slider({ key: "i", label: "leave out sample", min: 1, max: Math.max(...samples), step: 1, show: (i) => String(Math.min(i, kit.state.n)) });
@@ -42,7 +42,7 @@ export default explorable({
       const k = Math.min(state.k, times - 1);
       runs.begin();
       for (let other = 0; other < n; other++) runs.line(`e${other}`, step, without(j, other), { series: 6, width: 1, faint: true });
-      runs.line("chosen", step, without(j, i - 1), { series: 3, width: 2 });
+      runs.line("chosen", step, without(j, i - 1), { series: 3, width: 2, dash: "6 3" });
       runs.line("mean", step, of("mean", j), { series: 0, width: 3 });
       runs.line("bound", step, of("stability_bound", j), { series: 1, dash: "8 4", width: 2.5 });
       if (k > 0) runs.mark("here", step[k], of("mean", j)[k], { series: 0, size: 6 });

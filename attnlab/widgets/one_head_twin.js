@@ -60,7 +60,7 @@ export default explorable({
       label: "norm of W of each head, and of the twin", title: "‖W‖ of each head",
       x: { range: [1, STEPS], log: true, label: "step" }, y: { range: [1e-4, 10], log: true, label: "‖W‖" },
     }, row);
-    kit.legend([[0, "the H heads (one line each, right)"], [1, "one head, two rates (dots)", true]]);
+    kit.legend([[0, "the H heads (‖W‖: one line each)"], [1, "one head, two rates (dots)", true]]);
     const first = kit.controls();
     kit.slider({ key: "H", label: "heads H", values: HEADS, show: String, parent: first });
     kit.slider({ key: "eta", label: "step size", values: [0.03, 0.1, 0.3, 1, 2], show: String, parent: first });

@@ -34,13 +34,14 @@ export default explorable({
     const row = kit.row();
     const align = kit.chart({
       label: "cosine with the planted W", title: "cosine of W with the teacher's",
-      x: { range: [1, 1.12 * steps[steps.length - 1]], log: true, label: "step" }, y: { range: [-1, 1.05] },
+      x: { range: [1, 1.12 * steps[steps.length - 1]], log: true, label: "step" }, y: { range: [-1, 1.05], label: "cosine" },
     }, row);
     const loss = kit.chart({
       label: "training loss", title: "training loss",
-      x: { range: [1, 1.12 * steps[steps.length - 1]], log: true, label: "step" }, y: { range: [1e-4, 2], log: true },
+      x: { range: [1, 1.12 * steps[steps.length - 1]], log: true, label: "step" }, y: { range: [1e-4, 2], log: true, label: "loss" },
     }, row);
     const below = kit.row();
+    below.style.marginTop = "0.6rem";
     const columns = RULES.length * heads.length;
     const board = kit.chart({
       label: "stuck runs: teachers by settings", title: "stuck runs (filled): a row a teacher, a column a setting",
@@ -85,7 +86,7 @@ export default explorable({
         if (r) board.line(`cut${r}`, [r * heads.length - 0.5, r * heads.length - 0.5], [-0.5, trials + 0.6], { series: 6, width: 1 });
         heads.forEach((H, j) => {
           const x = r * heads.length + j;
-          board.text(`H${x}`, x, -0.5, String(H), { anchor: "middle", dy: 14 });
+          board.text(`H${x}`, x, -0.5, String(H), { anchor: "middle", dy: j % 2 ? 22 : 12 });
           teachers.forEach((i) => {
             if (end(r, j, i) < FOUND) board.rect(`b${x}-${i}`, [x - 0.4, i - 0.4], [x + 0.4, i + 0.4], { series: 1 });
             else board.mark(`g${x}-${i}`, x, i, { series: 0, size: 2 });

@@ -76,7 +76,7 @@ export default explorable({
       label: "highest loss over the higher end, by length", title: "highest loss over the higher end, by length",
       x: { range: [0.01, 60], log: true, label: "length of the segment" }, y: { range: [0.8, 1000], log: true, label: "ratio" }, height: 280,
     }, row);
-    kit.legend([[0, "loss; its maximum over the higher end"], [1, "4/3 of the higher end", true], [2, "Proposition 4 holds up to here", true]]);
+    kit.legend([[0, "loss; its maximum over the higher end"], [1, "4/3 of the higher end", true], [2, "Proposition 4 holds up to here (first chart: shaded)", true]]);
     kit.slider({ key: "at", label: "along the segment", min: 0, max: 1, step: 0.01 });
     const controls = kit.controls();
     kit.slider({ key: "share", label: "share of the whole line", values: SHARES, show: String, parent: controls });

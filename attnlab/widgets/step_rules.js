@@ -35,11 +35,11 @@ export default explorable({
     const row = kit.row();
     const loss = kit.chart({
       label: "training loss by step", title: "training loss",
-      x: { range: [1, step[times - 1]], log: true, label: "step" }, y: { range: [1e-12, 3], log: true },
+      x: { range: [1, step[times - 1]], log: true, label: "step" }, y: { range: [1e-12, 3], log: true, label: "loss" },
     }, row);
     const margin = kit.chart({
       label: "margin by distance from the start", title: "margin paid for with distance",
-      x: { range: [0.3, 60], log: true, ticks: [0.3, 1, 3, 10, 30], label: "distance from the start" }, y: { range: [-0.2, 4.8] },
+      x: { range: [0.3, 60], log: true, ticks: [0.3, 1, 3, 10, 30], label: "distance from the start" }, y: { range: [-0.2, 4.8], label: "margin" },
     }, row);
     kit.legend(RULES.map((name, rule) => [rule, name, DASHES[rule] !== ""]));
     kit.scrubber({ key: "k", times: step });

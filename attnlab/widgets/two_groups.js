@@ -49,17 +49,18 @@ export default explorable({
     }, row);
     const ray = kit.chart({
       label: "loss by distance from the start", title: "loss on the way to the target", height: 330,
-      x: { range: [0, 40], label: "distance from the start" }, y: { range: [1e-6, 2], log: true },
+      x: { range: [0, 40], label: "distance from the start" }, y: { range: [1e-6, 2], log: true, label: "loss" },
     }, row);
     const below = kit.row();
+    below.style.marginTop = "0.6rem";
     const heads = { range: [0.7, 1e5], log: true, ticks: [1, 100, 1e4], label: "heads" };
     const outputs = kit.chart({
       label: "output at the start of several draws by number of heads", title: `P2: output at the start, ${DRAWS} draws each`,
-      x: heads, y: { range: [-1.1, 1.1] },
+      x: heads, y: { range: [-1.1, 1.1], label: "output" },
     }, below);
     const many = kit.chart({
       label: "tangent margin of several draws by number of heads", title: `P3: tangent margin, ${DRAWS} draws each`,
-      x: heads, y: { range: [0.42, 0.62] },
+      x: heads, y: { range: [0.42, 0.62], label: "margin" },
     }, below);
     kit.legend([[0, "heads with sign +; this network"], [1, "heads with sign -; output if all signs were equal"], [5, "infinitely many heads", true], [3, "printed distance c", true], [2, "distance sqrt(2) c"], [4, "epsilon", true]]);
     const end = plane.handle("end", {

@@ -44,7 +44,7 @@ export default explorable({
     }, row);
     const flat = kit.chart({
       label: "the same times the root of H", title: "measured, times sqrt(H): flat where the power is -1/2",
-      x: { range: [0.85, 75], log: true, label: "heads H", ticks: heads }, y: { range: [0, 0.6] }, height: 290,
+      x: { range: [0.85, 75], log: true, label: "heads H", ticks: heads }, y: { range: [0, 0.6], label: "times sqrt(H)" }, height: 290,
     }, row);
     kit.legend([[0, "measured, mean (dots: trials)"], [1, "Corollary 1, printed", true], [3, "Lemma 6: readouts only", true], [2, "without d, ours", true], [6, "the other kind of heads", true]]);
     kit.slider({ key: "heads", label: "heads H", values: heads, show: String });

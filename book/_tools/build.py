@@ -178,7 +178,22 @@ def run_page(page: str) -> tuple[str, Any, float, str]:
     except CellExecutionError as error:
         return page, None, 0.0, str(error)
     notebook.metadata.pop("widgets", None)  # explorables carry their state themselves
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     return page, notebook, time.perf_counter() - start, ""
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """What was printed in one go as one output: where a kernel cuts it is chance."""
+    found: list[Any] = []
+    for output in outputs:
+        last = found[-1] if found else None
+        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
+            last.text += output.text
+        else:
+            found.append(output)
+    return found
 
 
 def run_checks(part: list[str]) -> dict[str, Any]:

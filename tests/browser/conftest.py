@@ -85,7 +85,15 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
     contexts: list[BrowserContext] = []
     wrong: list[str] = []
 
-    def visit(path: str, *, width: int = 1280, height: int = 900, wait: bool = True, **how: object):
+    def visit(
+        path: str,
+        *,
+        width: int = 1280,
+        height: int = 900,
+        wait: bool = True,
+        typeset: bool = True,  # what does not look at formulas need not wait for them
+        **how: object,
+    ):
         context = chromium.new_context(viewport={"width": width, "height": height}, **how)
         contexts.append(context)
 
@@ -98,6 +106,8 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
                 route.abort()
 
         context.route("**/*", gate)
+        if not typeset:
+            context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
         page.on(
@@ -129,8 +139,7 @@ def explorable(open_page) -> Callable[..., tuple[Page, object]]:
         home = next((path for path in pages if mark in path.read_text(encoding="utf-8")), None)
         assert home is not None, f"no page shows {name}"
         query = f"?{name}={quote(json.dumps(state))}" if state else ""
-        page = open_page(home.relative_to(HTML).as_posix() + query, **how)
-        page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
+        page = open_page(home.relative_to(HTML).as_posix() + query, typeset=False, **how)
         root = page.locator(f"[{mark}]").first
         root.scroll_into_view_if_needed()
         page.wait_for_selector(f"[{mark}][data-ready]", timeout=60_000)

@@ -27,8 +27,7 @@ NAMES = [getattr(widgets, name).name for name in widgets.__all__ if name != "Exp
 
 
 def start(open_page, name: str, query: str = "", **how: Any):
-    page = open_page(home(name) + query, **how)
-    page.evaluate("() => window.MathJax && MathJax.startup ? MathJax.startup.promise : null")
+    page = open_page(home(name) + query, typeset=False, **how)
     selector = f'[data-explorable="{name}"]'
     page.locator(selector).first.scroll_into_view_if_needed()
     page.wait_for_selector(f"{selector}[data-ready]", timeout=60_000)

@@ -129,7 +129,10 @@ ARRAYS = {
 READING = (
     "The start (zero), the number of steps (2,000) and the form of momentum are not stated; heavy "
     "ball on the unit gradient is our reading, and its lead is that of a ten times longer step. "
-    "The cap of 100 on the step binds for momentum: without it the norm would be five times larger."
+    "The cap of 100 on the step binds for momentum: without it the norm would be five times "
+    "larger. The cap of the Polyak step binds from the first step on (on most draws the rule never "
+    "asks for less than ten times as much): its curve is gradient descent with the cap as step "
+    "throughout."
 )
 CLAIMS = ("bias.theorem-1", "bias.lemma-1", "bias.lemma-5", "bias.theorem-7")
 
