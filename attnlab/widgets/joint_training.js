@@ -58,7 +58,7 @@ export default explorable({
     kit.slider({ key: "eta", label: "step eta", values: SIZES, show: (eta) => (eta === 0.002 ? "0.002 (paper)" : String(eta)), parent: controls });
     kit.slider({ key: "head", label: "power for the head", values: POWERS, show, parent: controls });
     kit.slider({ key: "attention", label: "power for W", values: POWERS, show, parent: controls });
-    kit.choice({ key: "view", label: "right", options: VIEWS });
+    kit.choice({ key: "view", label: "second chart", options: VIEWS });
     kit.choice({ key: "clock", label: "clock", options: [[0, "steps"], [1, "length of the head's path"]] });
     return (state) => {
       const k = Math.min(state.k, TIMES.length - 1);

@@ -62,14 +62,14 @@ export default explorable({
     });
     const row = kit.row();
     const left = kit.chart({
-      label: "gradient along the max-margin direction", title: "gradient at R times the unit W_mm",
+      label: "gradient along the max-margin direction", title: "norm of the gradient at R times the unit W_mm",
       x: { range: [0, 120], label: "length R" }, y: { range: [1e-45, 30], log: true },
     }, row);
     const right = kit.chart({
       label: "one minus cosine by step", title: "1 - cosine with W_mm, steps of 0.1",
       x: { range: [1, 1.2 * steps[count - 1]], log: true, label: "step" }, y: { range: [1e-7, 2], log: true },
     }, row);
-    kit.legend([[0, "exact: norm (left), run (right)"], [1, "textbook", true], [2, "textbook with epsilon (right)", true], [3, "how wrong the textbook direction is (left)", true]]);
+    kit.legend([[0, "exact gradient"], [1, "textbook", true], [2, "textbook, epsilon in the norm", true], [3, "how wrong the textbook direction is", true]]);
     kit.slider({ key: "R", label: "length R", values: LENGTHS, show: (R) => fixed(R, 1) });
     kit.scrubber({ key: "k", times: steps });
     kit.choice({ key: "data", label: "data", options: names.map((name) => [name, PROBLEMS[name].words]) });

@@ -35,7 +35,7 @@ export default explorable({
       label: "one minus cosine by step", title: "1 - cosine with the max-margin W",
       x, y: { range: [1e-6, 1.5], log: true },
     }, row);
-    kit.legend([[0, "asked for by the rule", true], [1, "taken (left), Polyak (right)"], [3, "the cap", true], [2, "gradient descent, step 0.25", true], [4, "normalized, step 0.025", true]]);
+    kit.legend([[0, "asked for by the rule", true], [1, "taken; the rule with this cap (thin: others)"], [3, "the cap", true], [2, "gradient descent, step 0.25", true], [4, "normalized, step 0.025", true]]);
     kit.slider({ key: "cap", label: "cap on the step", min: 0, max: CAPS.length - 1, step: 1, show: (c) => CAPS[c] });
     kit.scrubber({ key: "k", times: steps });
     return (state) => {
@@ -46,9 +46,9 @@ export default explorable({
       const miss = part(state.cap, 2);
       const show = (line) => late(line).map((value) => 10 ** Math.min(value, 9));
       left.begin();
-      if (Number.isFinite(cap)) left.line("cap", [1, steps[count - 1]], [cap, cap], { series: 3, dash: "2 5", width: 2 });
       left.line("asked", steps, show(asked), { series: 0, dash: "6 4", width: 2.5 });
       left.line("taken", steps, show(taken), { series: 1, width: 2.5 });
+      if (Number.isFinite(cap)) left.line("cap", [1, steps[count - 1]], [cap, cap], { series: 3, dash: "3 7", width: 2.5 }); // over the line taken
       left.mark("at", Math.max(steps[k], 1), 10 ** Math.min(taken[k], 9), { series: 1, size: 6 });
       left.end();
       right.begin();
