@@ -174,7 +174,7 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
     ),
     "writes to the grade book": (
         with_code(f"open({str(HERE / 'gradebook.db')!r}, 'a').write('100')"),
-        "tried to write to",
+        "gradebook.db",
         EARNED,
     ),
     "asks the network": (
