@@ -59,7 +59,7 @@ def test_keyboard_changes_what_is_said(open_page, name: str) -> None:
     if readout(root) == before:  # a slider at its other end, or a button chosen already
         other = root.locator('[tabindex="0"][role], input[type="range"]').nth(1)
         other.focus()
-        for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "Enter"):  # from either end
+        for key in ("ArrowUp", "ArrowRight", "ArrowLeft", "Enter"):  # from either end
             page.keyboard.press(key)
     settled(page)
     changed = readout(root)
