@@ -173,8 +173,11 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
         EARNED,
     ),
     "writes to the grade book": (
-        with_code(f"open({str(HERE / 'gradebook.db')!r}, 'a').write('100')"),
-        "gradebook.db",
+        with_code(
+            f"for path in ({str(HERE / 'gradebook.db')!r}, '/gradebook.db'):\n"
+            "    try:\n        open(path, 'a').write('100')\n    except OSError: pass"
+        ),
+        "tried to write to /gradebook.db",
         EARNED,
     ),
     "asks the network": (
@@ -183,7 +186,7 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
         EARNED,
     ),
     "makes symbolic links": (
-        with_code("import os\nos.symlink('/work', '/tmp/link')\nopen('/tmp/link/x', 'w')"),
+        with_code("import os\nos.symlink('/usr', 'link')\nopen('link/x', 'w')"),
         "made a symbolic link",
         EARNED,
     ),
@@ -212,7 +215,7 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
         EARNED,
     ),
     "fills the disk": (
-        with_code("for k in range(50):\n    open(f'/tmp/{k}', 'wb').write(b'0' * 20_000_000)"),
+        with_code("for k in range(50):\n    open(str(k), 'wb').write(b'0' * 20_000_000)"),
         "No space left",
         EARNED,
     ),

@@ -226,20 +226,26 @@ READING = (
 )
 
 
+# Figures 8 and 11 are two drawings of one computation, each with seeds of its own.
+SHARED: dict[str, Any] = {
+    "status": "with a stated reading",
+    "reading": READING,
+    "quick": {**SETTINGS, "d": (4, 8), "trials": 16, "batch": 200},
+    "paper": {**SETTINGS, "trials": 500, "batch": 200},
+    "grid": ("d",),
+    "finish": finish,
+    "arrays": ARRAYS,
+    "chunk": 25,
+    "claims": ("svm.equation-6", "svm.equation-7", "svm.erratum-31"),
+}
+
+
 @figure(
     "svm.8",
     "several selected tokens: what the finite part adds to the max-margin direction",
-    status="with a stated reading",
-    reading=READING,
-    quick={**SETTINGS, "d": (4, 8), "trials": 16, "batch": 200},
-    paper={**SETTINGS, "trials": 500, "batch": 200},
-    grid=("d",),
-    finish=finish,
-    arrays=ARRAYS,
+    **SHARED,
     paint=paint_8,
     alt=alt_8,
-    chunk=25,
-    claims=("svm.equation-6", "svm.equation-7", "svm.erratum-31"),
     size=(9.0, 7.0),
 )
 def svm_8(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
@@ -250,17 +256,9 @@ def svm_8(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
 @figure(
     "svm.11",
     "the same prediction by dimension, and by how clean the masked tokens are",
-    status="with a stated reading",
-    reading=READING,
-    quick={**SETTINGS, "d": (4, 8), "trials": 16, "batch": 200},
-    paper={**SETTINGS, "trials": 500, "batch": 200},
-    grid=("d",),
-    finish=finish,
-    arrays=ARRAYS,
+    **SHARED,
     paint=paint_11,
     alt=alt_11,
-    chunk=25,
-    claims=("svm.equation-6", "svm.equation-7", "svm.erratum-31"),
     size=(9.0, 4.4),
 )
 def svm_11(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
