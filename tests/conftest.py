@@ -73,3 +73,23 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
             return claims.get(name).check(rng=seed).agrees
 
     return run
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the browser tests measured on the pages; a busy machine makes times long."""
+    found: dict[str, dict[str, float]] = {"bytes": {}, "milliseconds": {}}
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for kind, (page, value) in report.user_properties:
+            found[kind][page] = max(value, found[kind].get(page, 0.0))
+    said = {
+        "bytes": "script and data a page adds, compressed (budget 400 kB)",
+        "milliseconds": "first explorable usable after load (aim 1 s)",
+    }
+    for kind, pages in found.items():
+        if not pages:
+            continue
+        ordered = sorted(pages.items(), key=lambda item: -item[1])
+        unit = (lambda x: f"{x / 1000:.0f} kB") if kind == "bytes" else (lambda x: f"{x:.0f} ms")
+        most = ", ".join(f"{page} {unit(value)}" for page, value in ordered[:4])
+        median = unit(float(np.median([value for _, value in ordered])))
+        terminalreporter.write_line(f"{said[kind]}: median {median}; most {most}")

@@ -1,8 +1,10 @@
-"""Look at explorables apart from the book: pictures on a desk and a phone, light and dark.
+"""Look at an explorable apart from the book, or at a page of the built book, as pictures.
 
     python book/_tools/look.py WaterFilling [--state '{"tau": 3}'] [--out _build/look]
+    python book/_tools/look.py svm/margin index [--looks 1280-light 1280-dark 390-light 390-dark]
 
-Says what the browser complains about, how long a drawing took, and what the read-out says.
+Says what the browser complains about; of an explorable also how long a drawing took and what
+the read-out says. A page is cut into slices that can be read.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import shutil
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,56 +61,102 @@ body {{ max-width: 760px; margin: auto; padding: 0 12px; font-family: sans-serif
     return str(widget.name)
 
 
+def opened(browser: Any, address: str, **how: Any) -> tuple[Any, list[str]]:
+    """A page, and what the browser will complain about."""
+    page, wrong = browser.new_page(**how), []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on(
+        "console",
+        lambda line: (
+            wrong.append(line.text)
+            if line.type == "error" and "favicon" not in str(line.location)
+            else None
+        ),
+    )
+    page.goto(address)
+    return page, wrong
+
+
+def explorable(browser: Any, root: str, folder: Path, name: str, state: str) -> int:
+    """Pictures of one explorable; how many complaints there were."""
+    file, complaints = write(folder, name), 0
+    query = f"?{file}={quote(state)}" if state else ""
+    for width, theme in ((900, "light"), (390, "dark")):
+        how = {"viewport": {"width": width, "height": 800}}
+        page, wrong = opened(browser, f"{root}/{file}.html{query}", **how)
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.wait_for_timeout(700)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        marks = page.query_selector("[data-explorable]").evaluate("(node) => ({...node.dataset})")
+        said = page.inner_text(".al-readout") if not wrong else ""
+        picture = folder / f"{file}-{width}.png"
+        page.screenshot(path=picture, full_page=True)
+        print(f"{file} {width}: scroll width {wide}, {json.dumps(marks)[:600]}\n  {said}")
+        print(*(f"  {line}" for line in (picture, *(f"ERROR {line}" for line in wrong))), sep="\n")
+        complaints += len(wrong) + (wide > width)
+        page.close()
+    return complaints
+
+
+def built(browser: Any, root: str, folder: Path, name: str, looks: list[str]) -> int:
+    """Pictures of one page of the built site, in slices; how many complaints there were."""
+    complaints = 0
+    for look in looks:
+        width, theme = int(look.split("-")[0]), look.split("-")[1]
+        how = {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
+        page, wrong = opened(browser, f"{root}/book/{name}.html", **how)
+        page.wait_for_timeout(500)
+        tall = page.evaluate("document.documentElement.scrollHeight")
+        for y in range(0, tall, 700):  # explorables start when they come near
+            page.evaluate(f"scrollTo(0, {y})")
+            page.wait_for_timeout(60)
+        page.evaluate("scrollTo(0, 0)")
+        page.wait_for_timeout(900)
+        tall = page.evaluate("document.documentElement.scrollHeight")
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        print(f"{name} {look}: scroll width {wide}, height {tall}")
+        for k, y in enumerate(range(0, tall, 1800)):
+            picture = folder / f"{name.replace('/', '_')}-{look}-{k:02d}.png"
+            clip = {"x": 0, "y": y, "width": width, "height": min(1800, tall - y)}
+            page.screenshot(path=picture, full_page=True, clip=clip)
+            print(f"  {picture}")
+        for line in wrong:
+            print(f"  ERROR {line}")
+        complaints += len(wrong) + (wide > width)
+        page.close()
+    return complaints
+
+
 def main() -> int:
     """Take the pictures."""
     from playwright.sync_api import sync_playwright
 
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="+")
+    parser.add_argument("names", nargs="+", help="TokenBoard, or a page: svm/margin")
     parser.add_argument("--state", default="")
     parser.add_argument("--out", default=str(ROOT / "_build" / "look"))
+    parser.add_argument("--looks", nargs="+", default=["1280-light", "390-dark"])
     given = parser.parse_args()
     folder = Path(given.out)
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["ATTNLAB_STATIC"] = "1"
-    handler = functools.partial(Handler, directory=str(folder))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+
+    def serve(where: Path) -> str:
+        handler = functools.partial(Handler, directory=str(where))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}"
+
+    alone, site = serve(folder), serve(ROOT / "_build" / "html")
     path = os.environ.get("ATTNLAB_CHROMIUM") or shutil.which("chromium")
     complaints = 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for name in given.names:
-            file = write(folder, name)
-            for width, theme in ((900, "light"), (390, "dark")):
-                page = browser.new_page(viewport={"width": width, "height": 800})
-                wrong: list[str] = []
-                page.on("pageerror", lambda error, wrong=wrong: wrong.append(str(error)))
-                page.on(
-                    "console",
-                    lambda line, wrong=wrong: (
-                        wrong.append(line.text)
-                        if line.type == "error" and "favicon" not in str(line.location)
-                        else None
-                    ),
-                )
-                query = f"?{file}={quote(given.state)}" if given.state else ""
-                address = f"http://127.0.0.1:{server.server_port}/{file}.html{query}"
-                page.goto(address)
-                page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
-                page.wait_for_timeout(700)
-                root = page.query_selector("[data-explorable]")
-                wide = page.evaluate("document.documentElement.scrollWidth")
-                marks = root.evaluate("(node) => ({...node.dataset})")
-                said = page.inner_text(".al-readout") if not wrong else ""
-                picture = folder / f"{file}-{width}.png"
-                page.screenshot(path=picture, full_page=True)
-                print(f"{file} {width}: scroll width {wide}, {json.dumps(marks)[:600]}\n  {said}")
-                print(f"  {picture}")
-                for line in wrong:
-                    print(f"  ERROR {line}")
-                complaints += len(wrong) + (wide > width)
-                page.close()
+            if name[0].isupper():
+                complaints += explorable(browser, alone, folder, name, given.state)
+            else:
+                complaints += built(browser, site, folder, name, given.looks)
         browser.close()
     return 1 if complaints else 0
 

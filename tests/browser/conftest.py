@@ -92,6 +92,7 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
         height: int = 900,
         wait: bool = True,
         typeset: bool = True,  # what does not look at formulas need not wait for them
+        script: str = "",  # runs before the page's own
         **how: object,
     ):
         context = chromium.new_context(viewport={"width": width, "height": height}, **how)
@@ -109,6 +110,8 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
         if not typeset:
             context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
         page = context.new_page()
+        if script:
+            page.add_init_script(script)
         page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))
         page.on(
             "console",

@@ -83,15 +83,35 @@ def test_pictures_have_alternative_text(page: str) -> None:
         assert not re.search(r"\.(png|svg)$", picture["alt"] or ""), f"{page}: a file name"
 
 
+# notes when the first explorable has drawn itself
+CLOCK = """addEventListener("DOMContentLoaded", () => {
+  const first = document.querySelector("[data-explorable]");
+  if (!first) return;
+  first.scrollIntoView();
+  new MutationObserver((_, self) => {
+    if (first.dataset.ready === undefined) return;
+    performance.mark("usable");
+    self.disconnect();
+  }).observe(first, { attributes: true });
+})"""
+USABLE = """() => Math.max(0, performance.getEntriesByName("usable")[0].startTime
+  - performance.getEntriesByType("navigation")[0].loadEventStart)"""
+
+
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
-def test_page_is_quiet_and_fits(open_page, page: str, width: int, theme: str) -> None:
+def test_page_is_quiet_and_fits(
+    open_page, record_property, page: str, width: int, theme: str
+) -> None:
     """The fixture fails on errors and on foreign requests; here: width, mathematics, rules."""
     # reference pages have thousands of formulas: they are typeset once, on the phone
     long = page.startswith(("book/api/", "book/ledger", "book/errata"))
     typeset = not long or width < 600
     how = {"color_scheme": theme, "reduced_motion": "reduce", "typeset": typeset}
-    shown = open_page(page, width=width, **how)
+    shown = open_page(page, width=width, script=CLOCK, **how)
+    if shown.locator("[data-explorable]").count():
+        shown.wait_for_selector("[data-explorable][data-ready]")
+        record_property("milliseconds", (page, shown.evaluate(USABLE)))  # printed, not judged
     assert shown.evaluate("document.documentElement.scrollWidth") <= width
     shown.wait_for_function(
         "() => !window.MathJax || !MathJax.startup || !!MathJax.startup.promise"
@@ -110,7 +130,7 @@ def test_page_is_quiet_and_fits(open_page, page: str, width: int, theme: str) ->
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_page_weight(page: str) -> None:
+def test_page_weight(page: str, record_property) -> None:
     """What a page adds: its data, the explorables' modules, the kit."""
     text = (HTML / page).read_text(encoding="utf-8")
     data = "".join(re.findall(r'<script type="application/json">(.*?)</script>', text, re.S))
@@ -120,6 +140,7 @@ def test_page_weight(page: str) -> None:
         kit = [*(HTML / "explorables" / "kit").iterdir(), HTML / "explorables" / "host.js"]
         modules = [HTML / "explorables" / f"{name}.js" for name in names]
         weight += sum(len(gzip.compress(path.read_bytes())) for path in (*kit, *modules))
+    record_property("bytes", (page, weight))
     assert weight <= BUDGET, f"{page}: {weight} bytes"
 
 
