@@ -82,14 +82,18 @@ def machine() -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """The rows as a Markdown table."""
-    lines = [
-        "| work | against | unit | attnlab | theirs | ratio | asked for | |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    """The rows as a Markdown table: what was compared, how many times faster, and the numbers."""
+    lines = ["| work | against | ratio | asked for | attnlab and theirs |", "|---|---|---|---|---|"]
     for row in rows:
+        asked = f"{row.least:.2g}" if row.least < 1.0 else f"{row.least:,g}"
         lines.append(
-            f"| {row.work} | {row.against} | {row.unit} | {row.ours:.3g} | {row.theirs:.3g} "
-            f"| **{row.ratio:.3g}x** | {row.least:g}x | {'reached' if row.reached else 'missed'} |"
+            f"| {row.work} | {row.against} | **{_digits(row.ratio)}×** "
+            f"| {asked}×{'' if row.reached else ': missed'} "
+            f"| {_digits(row.ours)} and {_digits(row.theirs)} {row.unit} |"
         )
     return "\n".join(lines)
+
+
+def _digits(x: float) -> str:
+    """Three significant digits, never an exponent."""
+    return f"{float(f'{x:.3g}'):,.0f}" if x >= 100.0 else f"{float(f'{x:.3g}'):.6g}"

@@ -37,7 +37,7 @@ def one_head() -> list[Row]:
             }
         )
         us = {name: 1e6 * seconds for name, seconds in found.items()}
-        unit = "us per trial and step"
+        unit = "µs per trial and step"
         for recipe in ("paper", "exact"):
             rows.append(
                 Row(
@@ -86,7 +86,7 @@ def factors() -> list[Row]:
                 Row(
                     f"train (K, Q), n={n}, T={T}, d={d}, {recipe}",
                     "PyTorch, trial by trial",
-                    "us per trial and step",
+                    "µs per trial and step",
                     1e6 * found[recipe],
                     1e6 * found["loop"],
                     150,
