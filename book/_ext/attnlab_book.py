@@ -176,7 +176,7 @@ class ProblemSets(SphinxDirective):
     """What there is to assign: sets, and the problems of each, without a word of their answers."""
 
     def run(self) -> list[nodes.Node]:
-        """A table of sets, and one of problems for each."""
+        """A table of sets; behind it, folded, the problems of each with what they teach."""
         from attnlab.course import problem_set
         from attnlab.course._source import SETS
 
@@ -191,12 +191,15 @@ class ProblemSets(SphinxDirective):
                 f"| {found.title} (`{short}`) | {len(found.problems)} | {hand} "
                 f"| {found.points:g} | {hours} |"
             )
-            more += ["", f"**{found.title}**", "", "| problem | points | level | minutes |"]
-            more.append("| --- | --- | --- | --- |")
-            more += [
-                f"| {one.title} | {one.points:g} | {one.difficulty} | {one.minutes} |"
-                for one in found.problems
-            ]
+            more += ["", f":::{{admonition}} {found.title}", ":class: dropdown", ""]
+            more += ["| problem | points | level | minutes |", "| --- | --- | --- | --- |"]
+            for one in found.problems:
+                person = "" if one.answer else " *(marked by a person)*"
+                more.append(
+                    f"| **{one.title}**: {one.goal.rstrip('.')}{person} "
+                    f"| {one.points:g} | {one.difficulty} | {one.minutes} |"
+                )
+            more += [":::"]
         return written(self, "\n".join([*lines, *more]))
 
 
