@@ -45,6 +45,8 @@ def test_entries_are_well_formed(claim: Claim) -> None:
     for text in (claim.statement, claim.correction):
         assert text.count("$") % 2 == 0, "every formula is closed"
         assert text.count("{") == text.count("}")
+        macros = set(re.findall(r"\\(?:le|ge|gtrsim|lesssim)[A-Za-z]+", text))
+        assert macros <= {r"\lesssim", r"\leftarrow"}, "a lost space makes a new macro"
     assert "$" in claim.statement or claim.kind in ("erratum", "remark"), "LaTeX"
     known = {entry.id for entry in LEDGER}
     assert set(claim.errata) <= known, "links lead somewhere"

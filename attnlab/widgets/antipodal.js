@@ -62,7 +62,7 @@ export default explorable({
     }
     kit.legend([[0, "normalized steps; mean of class +1"], [1, "plain steps; mean of class -1", true], [6, "the same at 90 degrees"], [2, "this setting"]]);
     const controls = kit.controls();
-    kit.slider({ key: "angle", label: "angle of the means", values: angles, show: (x) => `${x} degrees`, parent: controls });
+    kit.slider({ key: "angle", label: "angle", values: angles, show: (x) => `${x} degrees`, parent: controls });
     kit.choice({ key: "query", label: "query", options: [["first", "first token (paper)"], ["optimal", "the optimal token"]], parent: controls });
     return (state) => {
       const angle = near(state.angle);

@@ -41,7 +41,7 @@ export default explorable({
     }, row);
     kit.legend([[0, `this place, ${draws} draws`], [2, "what Assumption 1 asks", true], [6, "other widths d"], [1, "cosine .99", true]]);
     const controls = kit.controls();
-    kit.slider({ key: "rho", label: "rho, size of the other tokens", values: sizes.map((_, i) => i), show: (i) => String(sizes[i]), parent: controls });
+    kit.slider({ key: "rho", label: "rho, size of noise", values: sizes.map((_, i) => i), show: (i) => String(sizes[i]), parent: controls });
     kit.slider({ key: "d", label: "d, width", values: widths.map((_, j) => j), show: (j) => String(widths[j]), parent: controls });
     return (state) => {
       const [j, i] = [state.d, state.rho];

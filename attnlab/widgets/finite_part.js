@@ -27,13 +27,14 @@ export default explorable({
     });
     const row = kit.row();
     const bars = kit.chart({
-      label: "softmax by token", title: "softmax of each sequence (a row); hollow: selected",
+      label: "softmax by token", title: "attention of each sequence (a row)",
       x: { range: [0.4, T + 0.6], ticks: Array.from({ length: T }, (_, t) => t + 1), label: "token" }, y: { range: [0, n], ticks: [] },
     }, row);
     const decay = kit.chart({
       label: "largest masked weight by R", title: "largest masked weight",
       x: { range: [0, 60], label: "R" }, y: { range: [1e-12, 1], log: true },
     }, row);
+    kit.legend([[0, "selected token"], [1, "masked token"]]);
     kit.slider({ key: "R", label: "R", min: 0, max: 60, step: 0.5, show: (x) => fixed(x, 1) });
     const at = (R) => {
       const W = finite.map((line, a) => line.map((x, b) => x + R * direction[a][b]));

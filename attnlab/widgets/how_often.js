@@ -22,7 +22,7 @@ export default explorable({
     });
     const chart = kit.chart({
       label: "shares by token dimension", title: "share of trials by token dimension",
-      x: { range: [0.4, d.length + 0.6], ticks: d.map((_, k) => k + 1), label: `number of the dimension: ${d.join(", ")}` },
+      x: { range: [0.4, d.length + 0.6], ticks: d.map((_, k) => k + 1), show: (k) => String(d[k - 1]), label: "token dimension d" },
       y: { range: [0, 1], label: "share" }, height: 280,
     });
     kit.legend([[0, "global"], [1, "local"], [6, "not local"], [5, "all tokens support (B.1)", true]]);

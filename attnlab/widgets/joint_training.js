@@ -11,9 +11,9 @@ const SHAPES = ["circle", "square", "triangle"];
 const POWERS = [0, 1 / 3, 0.5, 2 / 3, 0.8, 0.95, 1];
 const show = (power) => ({ 3333: "1/3", 6667: "2/3" }[Math.round(1e4 * power)] || String(power));
 const SIZES = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
-const VIEWS = [["normW", "length of W"], ["normv", "length of the head"], ["cosW", "cosine of W"], ["cosv", "cosine of the head"], ["attention", "attention"]];
+const VIEWS = [["normW", "|W|"], ["normv", "|v|"], ["cosW", "cosine of W"], ["cosv", "cosine of v"], ["attention", "attention"]];
 const PLACE = { normv: 1, normW: 2, cosv: 3, cosW: 4, attention: 5 };
-const TITLES = { normW: "length of W", normv: "length of the head", cosW: "cosine of W with its max-margin direction", cosv: "cosine of the head with its max-margin direction", attention: "mean attention on the deciding token" };
+const TITLES = { normW: "length of W", normv: "length of the head v", cosW: "cosine of W with its max-margin direction", cosv: "cosine of the head v with its max-margin direction", attention: "mean attention on the deciding token" };
 const known = {};
 
 export default explorable({
@@ -45,21 +45,21 @@ export default explorable({
     const row = kit.row();
     const ranges = [[1, 1.3e4], [1e-3, 100]];
     const both = (label, title, y) => [0, 1].map((clock) => kit.chart({
-      label, title, x: { range: ranges[clock], log: true, label: clock ? "length of the head's path" : "step" }, y,
+      label, title, height: 215, x: { range: ranges[clock], log: true, label: clock ? "length of the head's path" : "step" }, y,
     }, row));
     const losses = both("loss by time", "loss", { range: [1e-4, 1.5], log: true });
     const rights = {};
-    for (const [view, words] of VIEWS) {
-      rights[view] = both(words, TITLES[view], PLACE[view] < 3 ? { range: [1e-3, 100], log: true } : { range: [view === "attention" ? 0.45 : 0, 1.02] });
+    for (const [view] of VIEWS) {
+      rights[view] = both(TITLES[view], TITLES[view], PLACE[view] < 3 ? { range: [1e-3, 100], log: true } : { range: [view === "attention" ? 0.45 : 0, 1.02] });
     }
-    kit.legend([...RULES.map((name, r) => [r, name, r > 0]), [6, "what is proved for equation 10: Theorem 8, Lemma 10", true]]);
+    kit.legend([...RULES.map((name, r) => [r, name, r > 0]), [6, "proved (Theorem 8, Lemma 10)", true]]);
     kit.scrubber({ key: "k", times: TIMES });
     const controls = kit.controls();
     kit.slider({ key: "eta", label: "step eta", values: SIZES, show: (eta) => (eta === 0.002 ? "0.002 (paper)" : String(eta)), parent: controls });
     kit.slider({ key: "head", label: "power for the head", values: POWERS, show, parent: controls });
     kit.slider({ key: "attention", label: "power for W", values: POWERS, show, parent: controls });
     kit.choice({ key: "view", label: "second chart", options: VIEWS });
-    kit.choice({ key: "clock", label: "clock", options: [[0, "steps"], [1, "length of the head's path"]] });
+    kit.choice({ key: "clock", label: "clock", options: [[0, "steps"], [1, "the head's path"]] });
     return (state) => {
       const k = Math.min(state.k, TIMES.length - 1);
       const runs = all(state);
@@ -95,7 +95,7 @@ export default explorable({
       const needed = runs[1].findIndex((entry) => entry[0] <= Math.log(0.01));
       const path = needed < 0 ? NaN : runs[1][needed][6];
       const late = Number.isFinite(path) && proved ? ` Constant steps reach a loss of 0.01 on a path of ${fixed(path, 1)}; equation 10 has walked as far after some ${(((path / state.eta + 2.447) / 3) ** 3).toExponential(0).replace("e+", " x 10^")} steps.` : "";
-      kit.say(`Step ${TIMES[k]}, eta ${state.eta}: loss ${loss.map((value, r) => `${fixed(value, 4)} (${RULES[r]})`).join(", ")}. By equation 10 the head has length ${fixed(now[0][1], 4)} and W ${fixed(now[0][2], 4)}, and attention is ${fixed(now[0][5], 4)}; by constant steps ${fixed(now[1][1], 2)}, ${fixed(now[1][2], 2)} and ${fixed(now[1][5], 4)}. Cosine of W: ${now.map((entry) => fixed(entry[4], 3)).join(", ")}.${late}`);
+      kit.say(`Step ${TIMES[k]}, eta ${state.eta}: loss ${loss.map((value, r) => `${fixed(value, 4)} (${RULES[r]})`).join(", ")}. Equation 10 has |v| ${fixed(now[0][1], 4)}, |W| ${fixed(now[0][2], 4)}, attention ${fixed(now[0][5], 3)}, cosine of W ${fixed(now[0][4], 3)}; constant steps ${fixed(now[1][1], 2)}, ${fixed(now[1][2], 2)}, ${fixed(now[1][5], 3)}, ${fixed(now[1][4], 3)}.${late}`);
       Object.assign(kit.el.dataset, {
         step: String(TIMES[k]), rows: JSON.stringify(now),
         bound: String(Math.exp((-state.eta * rate * Math.cbrt(TIMES[k])) / 2)),

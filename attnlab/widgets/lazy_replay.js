@@ -33,10 +33,10 @@ export default explorable({
     });
     const first = kit.row();
     const x = { range: [0.7, 470], log: true, label: "epoch (the start at the left edge)" };
-    const losses = kit.chart({ label: "training loss by epoch, every width", title: "training loss; other widths faint", x, y: { range: [1e-9, 30], log: true } }, first);
-    const ways = kit.chart({ label: "relative movement of each parameter", title: "way from the start, start's length = 1", x, y: { range: [1e-6, 30], log: true } }, first);
-    const kernels = kit.chart({ label: "distance of the tangent kernel from the first one", title: "kernel distance; other widths faint", x, y: { range: [1e-6, 1], log: true } }, first);
-    const sizes = kit.chart({ label: "relative movement at this epoch by width", title: "the same way at this epoch, by width", x: { range: [8, 5200], log: true, label: "width d_m" }, y: { range: [1e-6, 30], log: true } }, first);
+    const losses = kit.chart({ label: "training loss by epoch, every width", height: 200, title: "training loss; other widths faint", x, y: { range: [1e-9, 30], log: true } }, first);
+    const ways = kit.chart({ label: "relative movement of each parameter", height: 200, title: "way from the start, start's length = 1", x, y: { range: [1e-6, 30], log: true } }, first);
+    const kernels = kit.chart({ label: "distance of the tangent kernel from the first one", height: 200, title: "kernel distance; other widths faint", x, y: { range: [1e-6, 1], log: true } }, first);
+    const sizes = kit.chart({ label: "relative movement at this epoch by width", height: 200, title: "the same way at this epoch, by width", x: { range: [8, 5200], log: true, label: "width d_m" }, y: { range: [1e-6, 30], log: true } }, first);
     kit.legend([...GROUPS.map((name, g) => [SERIES[g], name, Boolean(DASHES[g])]), [5, "loss, kernel"]]);
     kit.scrubber({ key: "k", label: "epoch", times: step });
     kit.slider({ key: "width", label: "width", values: width, show: String });

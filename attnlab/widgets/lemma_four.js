@@ -7,6 +7,7 @@ const LENGTHS = Array.from({ length: 61 }, (_, k) => 10 ** (-1 + k / 20)); // .1
 const SIZES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100];
 const SHAPES = ["circle", "square", "triangle"];
 const LEVEL_GAP = 0.1;
+const PLANE = { height: 256, bare: true, x: { range: [-2, 2] }, y: { range: [-1.4, 1.4] } }; // one unit is as long both ways
 
 // The same random matrices for everybody: entries uniform, lengths log-uniform from .1 to 100.
 let seed = 12345;
@@ -48,16 +49,14 @@ export default explorable({
     });
     const row = kit.row();
     const planes = kit.state.X.map((_, i) => kit.chart({
-      square: true, label: `sequence ${i + 1}`, title: `sequence ${i + 1}: higher scores more`,
-      x: { range: [-2, 2] }, y: { range: [-2, 2] }, bare: true,
+      ...PLANE, label: `sequence ${i + 1}`, title: `sequence ${i + 1}: higher scores more`,
     }, row));
     const wide = kit.row();
     const matrix = kit.chart({
-      square: true, label: "W", title: "W: where it sends e1 and e2",
-      x: { range: [-2, 2] }, y: { range: [-2, 2] }, bare: true,
+      ...PLANE, label: "W", title: "W: where it sends e1 and e2",
     }, wide);
     const chart = kit.chart({
-      label: "cosine by the length of W", title: "cosine of -gradient with W_mm", height: 300,
+      label: "cosine by the length of W", title: "cosine of -gradient with W_mm", height: 256,
       x: { range: [0.1, 100], log: true, label: "length of W" }, y: { range: [-1, 1.02] },
     }, wide);
     const columns = [0, 1].map((j) => matrix.handle(`d${j}`, {

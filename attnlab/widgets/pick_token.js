@@ -58,7 +58,7 @@ export default explorable({
         state.X[i].forEach((x, t) => {
           const look = t === state.pick[i] ? 1 : t === top[i] ? 0 : 6;
           buttons[i][t].put(x[0], x[1], { look, glow: found && margin.support[i][t], chosen: t === state.pick[i] });
-          plane.text(`g${t}`, x[0], x[1], fixed(gamma[i][t], 1), { dx: found && margin.support[i][t] ? 19 : 13, dy: 4 });
+          plane.text(`g${t}`, x[0], x[1], gamma[i][t].toFixed(Math.abs(gamma[i][t]) < 0.1 ? 2 : 1), { dx: found && margin.support[i][t] ? 19 : 13, dy: 4 });
         });
         if (found) {
           const way = apply(margin.W, state.z[i]);

@@ -46,7 +46,7 @@ export default explorable({
   },
   build(kit) {
     kit.bet({
-      question: "Training grows W for ever. Which one decides where it points?",
+      question: "Training grows W for ever. What decides where it points?",
       options: ["the mean of the tokens", "the best token against its nearest rivals", "the head v alone"],
       outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} The dashed lines are the max-margin direction that separates the best token of each sequence from the others: drag a token that does not touch it, and nothing changes.`,
     });
@@ -92,7 +92,7 @@ export default explorable({
         state.X[i].forEach((x, t) => {
           const glow = found && frobenius.support[i][t];
           handles[i].tokens[t].put(x[0], x[1], { look: t === top[i] ? 0 : 6, glow });
-          plane.text(`g${t}`, x[0], x[1], fixed(gamma[i][t], 1), { dx: glow ? 19 : 13, dy: 4 });
+          plane.text(`g${t}`, x[0], x[1], gamma[i][t].toFixed(Math.abs(gamma[i][t]) < 0.1 ? 2 : 1), { dx: glow ? 19 : 13, dy: 4 });
         });
         plane.arrow("z", [0, 0], state.z[i], { series: 3, width: 1.5 });
         handles[i].query.put(...state.z[i]);

@@ -41,8 +41,8 @@ export default explorable({
     kit.scrubber({ key: "t", label: "steps", times: STOPS });
     kit.choice({ key: "view", label: "second chart", options: [[0, "1 - cosine"], [1, "growth of W11"]] });
     const sizes = kit.controls();
-    kit.slider({ key: "gd", label: "step of gradient descent", values: POWERS, parent: sizes });
-    kit.slider({ key: "ngd", label: "step of normalized descent", values: POWERS, parent: sizes });
+    kit.slider({ key: "gd", label: "plain step", values: POWERS, parent: sizes });
+    kit.slider({ key: "ngd", label: "normalized step", values: POWERS, parent: sizes });
     return (state) => {
       const [w0, rest] = state.start;
       const off = rest * rest;

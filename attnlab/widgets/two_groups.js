@@ -9,6 +9,7 @@ const COUNTS = Array.from({ length: 17 }, (_, k) => 2 ** k);
 const START = (MIXTURE.zeta / 4) * MIXTURE.S * Math.sqrt(2 * MIXTURE.T); // |U_h| after the first step
 const EQUAL = (MIXTURE.T * (MIXTURE.S * MIXTURE.zeta) ** 2) / 4; // output of one head at the start
 const DRAWS = 16;
+const STARTS = { output: ["output at the start", [-1.1, 1.1]], margin: ["tangent margin", [0.42, 0.62]] };
 
 const known = new Map(); // draws by seed, number and law
 function drawn(seed, H, law) {
@@ -31,7 +32,7 @@ const spot = (state) => {
 export default explorable({
   name: "two_groups",
   title: "Two groups from random signs, and the missing square root of 2",
-  defaults: { share: 0.7, H: 16384, eps: 1e-4, law: "signs", seed: 1, bet: null },
+  defaults: { share: 0.7, H: 16384, eps: 1e-4, law: "signs", start: "output", seed: 1, bet: null },
   build(kit) {
     kit.bet({
       question: "U moves by c, and W moves by c as well. Proposition 7 puts the target at distance c. Is the loss there at most epsilon?",
@@ -48,21 +49,25 @@ export default explorable({
       x: { range: [-20, 20], label: "along U*" }, y: { range: [-20, 20], label: "along W*" },
     }, row);
     const ray = kit.chart({
-      label: "loss by distance from the start", title: "loss on the way to the target", height: 330,
+      label: "loss by distance from the start", title: "loss on the way to the target", height: 300,
       x: { range: [0, 40], label: "distance from the start" }, y: { range: [1e-6, 2], log: true, label: "loss" },
     }, row);
     const below = kit.row();
     below.style.marginTop = "0.6rem";
     const heads = { range: [0.7, 1e5], log: true, ticks: [1, 100, 1e4], label: "heads" };
-    const outputs = kit.chart({
-      label: "output at the start of several draws by number of heads", title: `P2: output at the start, ${DRAWS} draws each`,
-      x: heads, y: { range: [-1.1, 1.1], label: "output" },
+    const draws = kit.chart({
+      label: "output or tangent margin at the start of several draws, by number of heads", title: `at the start: ${DRAWS} draws each`,
+      x: heads, y: { range: [-1.1, 1.1], label: STARTS.output[0] },
     }, below);
-    const many = kit.chart({
-      label: "tangent margin of several draws by number of heads", title: `P3: tangent margin, ${DRAWS} draws each`,
-      x: heads, y: { range: [0.42, 0.62], label: "margin" },
-    }, below);
-    kit.legend([[0, "heads with sign +; this network"], [1, "heads with sign -; output if all signs were equal"], [5, "infinitely many heads", true], [3, "printed distance c", true], [2, "distance sqrt(2) c"], [4, "epsilon", true]]);
+    const side = kit.row("al-column");
+    below.append(side);
+    side.style.flex = "1 1 280px";
+    const place = () => {
+      const controls = kit.controls();
+      side.append(controls);
+      return controls;
+    };
+    kit.legend([[0, "heads with sign +; this network"], [1, "heads with sign -; output if all signs were equal"], [5, "infinitely many heads", true], [3, "printed distance c", true], [2, "distance sqrt(2) c"], [4, "epsilon", true]], side);
     const end = plane.handle("end", {
       series: 0, shape: "circle", size: 9, label: "how far the heads have moved",
       move: (x, y) => {
@@ -72,10 +77,11 @@ export default explorable({
       },
       tell: () => `${fixed(kit.state.share)} of the way`,
     });
-    kit.slider({ key: "share", label: "part of the way", min: 0, max: 1.4, step: 0.02 });
-    kit.slider({ key: "H", label: "heads H", values: COUNTS, show: String });
-    kit.slider({ key: "eps", label: "epsilon", values: Array.from({ length: 10 }, (_, k) => Number(`1e-${k + 1}`)), show: (x) => x.toExponential(0) });
-    const controls = kit.controls();
+    kit.slider({ key: "share", label: "part of the way", min: 0, max: 1.4, step: 0.02, parent: place() });
+    kit.slider({ key: "H", label: "heads H", values: COUNTS, show: String, parent: place() });
+    kit.slider({ key: "eps", label: "epsilon", values: Array.from({ length: 10 }, (_, k) => Number(`1e-${k + 1}`)), show: (x) => x.toExponential(0), parent: place() });
+    kit.choice({ key: "start", label: "at the start", options: [["output", "P2: output"], ["margin", "P3: margin"]], parent: place() });
+    const controls = place();
     kit.choice({ key: "law", label: "first step", options: [["signs", "random signs"], ["uniform", "uniform on [-1, 1]"]], parent: controls });
     kit.button("Draw again", () => kit.set({ seed: (kit.state.seed % 999) + 1 }), controls);
     return (state) => {
@@ -116,22 +122,24 @@ export default explorable({
       ray.line("loss", grid, shown(grid.map(loss)), { series: 0, width: 2.5 });
       if (loss(far) > bottom) ray.mark("here", far, loss(far), { series: 0, size: 6 });
       ray.end();
-      outputs.begin();
-      outputs.line("equal", COUNTS, COUNTS.map((H) => EQUAL * Math.sqrt(H)), { series: 1, width: 2 });
-      outputs.mark("now", state.H, first, { series: 0, size: 6 });
-      many.begin();
-      const goal = thMargin({ plus: { count: 1, sum: state.law === "uniform" ? 0.5 : 1 }, minus: { count: 0, sum: 0 } }, MIXTURE);
-      many.line("goal", [0.7, 1e5], [goal, goal], { series: 5, dash: "10 4", width: 1.5 });
+      const margin = state.start === "margin";
+      const [label, extent] = STARTS[margin ? "margin" : "output"];
+      draws.options.y = { label };
+      draws.key = null;
+      draws.range({ y: extent });
+      draws.begin();
+      if (margin) {
+        const goal = thMargin({ plus: { count: 1, sum: state.law === "uniform" ? 0.5 : 1 }, minus: { count: 0, sum: 0 } }, MIXTURE);
+        draws.line("goal", [0.7, 1e5], [goal, goal], { series: 5, dash: "10 4", width: 1.5 });
+      } else draws.line("equal", COUNTS, COUNTS.map((H) => EQUAL * Math.sqrt(H)), { series: 1, width: 2 });
       COUNTS.filter((_, k) => k % 2 === 0 && k <= 12).forEach((H) => {
         for (let s = 0; s < DRAWS; s++) {
           const other = drawn(state.seed + 1000 * s + H, H, state.law);
-          many.mark(`d${H}-${s}`, H, thMargin(other, MIXTURE), { series: 6, size: 2.5 });
-          outputs.mark(`d${H}-${s}`, H, thRay(other, 0, MIXTURE), { series: 6, size: 2.5 });
+          draws.mark(`d${H}-${s}`, H, margin ? thMargin(other, MIXTURE) : thRay(other, 0, MIXTURE), { series: 6, size: 2.5 });
         }
       });
-      many.mark("now", state.H, gamma, { series: 0, size: 6 });
-      outputs.end();
-      many.end();
+      draws.mark("now", state.H, margin ? gamma : first, { series: 0, size: 6 });
+      draws.end();
       kit.say(`${state.H} heads: ${groups.plus.count} with sign +, ${groups.minus.count} with sign -. Output at the start ${fixed(first, 3)}; with equal signs it would be ${fixed(EQUAL * root, 2)}. Tangent margin ${fixed(gamma, 3)}. Moved by ${fixed(moved, 1)} in U and ${fixed(moved, 1)} in W: distance ${fixed(far, 1)}, loss ${fixed(loss(far), 3)}. Printed distance ${fixed(c, 1)}: loss ${fixed(loss(c), 3)}; correct ${fixed(Math.SQRT2 * c, 1)}: loss ${fixed(loss(Math.SQRT2 * c), 3)}; epsilon ${fixed(state.eps, 1)}.`);
       kit.el.dataset.spot = JSON.stringify({ plus: groups.plus, minus: groups.minus, gamma, first, c, far, loss: loss(far) });
     };

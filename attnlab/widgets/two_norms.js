@@ -21,7 +21,7 @@ export default explorable({
     });
     const row = kit.row();
     const charts = FORMS.map((name) => kit.chart({
-      label: `correlation when ${name} is trained`, title: `${name} trained: correlation with both directions`,
+      label: `cosine when ${name} is trained`, title: `${name} trained: cosine with both`,
       x: { range: [1, steps[steps.length - 1]], log: true, label: "step" }, y: { range: [0, 1.02] },
     }, row));
     kit.legend([[0, "with the Frobenius direction"], [1, "with the nuclear direction", true]]);

@@ -47,10 +47,31 @@ def evidence() -> dict[str, Any]:
 
 
 def written(self: SphinxDirective, text: str) -> list[nodes.Node]:
-    """MyST text as nodes."""
+    """MyST text as nodes; a stop after a long formula stays on its line, also where it scrolls."""
+    text = re.sub(r"\$([^$]{40,})\$([.,;:])(?=\s|$)", r"$\1\\text{\2}$", text)
     node = nodes.Element()
     self.state.nested_parse(StringList(text.splitlines(), source=self.env.docname), 0, node)
     return node.children
+
+
+GREEK = {"alpha", "beta", "gamma", "delta", "epsilon", "eta", "lambda", "mu", "rho", "tau"}
+PLAIN = {"star": r"\star", "eps": r"\epsilon"}
+
+
+def formulas(text: str) -> str:
+    """Plain text of a note, such as gamma_star or 10^5, with its symbols as formulas."""
+
+    def symbol(found: re.Match[str]) -> str:
+        name, sign, index = found.groups()
+        name = f"\\{name}" if name in GREEK else name
+        index = PLAIN.get(
+            index, index if len(index) == 1 or index.isdigit() else f"\\text{{{index}}}"
+        )
+        return f"${name}{sign}{{{index}}}$"
+
+    parts = re.split(r"(\$[^$]*\$|`[^`]*`)", text)
+    word = r"\b([A-Za-z]+|\d+)([_^])([A-Za-z]+|\d+)\b"
+    return "".join(p if k % 2 else re.sub(word, symbol, p) for k, p in enumerate(parts))
 
 
 def badge(status: str) -> nodes.inline:
@@ -85,7 +106,7 @@ class Statement(SphinxDirective):
         if claim.correction:
             box += written(self, f"**Read instead.** {claim.correction}")
         if claim.reason:
-            box += written(self, f"*{claim.reason}*")
+            box += written(self, f"*{formulas(claim.reason)}*")
         if self.content:
             self.state.nested_parse(self.content, self.content_offset, box)
         return [box]
@@ -139,7 +160,7 @@ class Ledger(SphinxDirective):
             if claim.correction:
                 row += written(self, f"**Read instead.** {claim.correction}")
             if claim.reason:
-                row += written(self, f"*{claim.reason}*")
+                row += written(self, f"*{formulas(claim.reason)}*")
             told = found.get(claim.id, {}).get("evidence", "not run in this build")
             row += nodes.paragraph("", f"Evidence: {told}", classes=["al-evidence"])
             row += Place(claim.id, claim.errata)

@@ -58,7 +58,7 @@ def equation_10(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     r"x_{\mathrm{opt}})$ for a fixed $u_*$.",
     page="bias/decoder",
     instances=10,
-    reason="Under the u* that labels, another token may score higher by chance: opt here is the "
+    reason="Under the $u_*$ that labels, another token may score higher by chance: opt here is the "
     "token that decides, not the argmax of Definition 1.",
 )
 def model_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

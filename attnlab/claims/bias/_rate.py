@@ -90,9 +90,8 @@ def _rate(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "normalized descent aligns with W_mm at a rate of (log t)^2 / t",
     r"For a small start (Lemma 2), Assumptions 1 and 2, and normalized descent with "
     r"$\eta=\tilde O(B^{-2})$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-C(\log t)^2/t$ for every "
-    r"$t\ge"
-    r"t_0=\mathrm{poly}(\eta,B,\Lambda,T,n\Upsilon)$. For $B,T,\Upsilon=O(1)$ also $\Lambda=O(1)$, "
-    r"and "
+    r"$t\ge t_0=\mathrm{poly}(\eta,B,\Lambda,T,n\Upsilon)$. For $B,T,\Upsilon=O(1)$ also "
+    r"$\Lambda=O(1)$, and "
     r"$\|\bar W_t-\bar W_{mm}\|\le\tilde O(t^{-1/2})$ for $t\ge t_0=\Omega(n)$.",
     status="holds with correction",
     correction=rf"True {MENDED}; and $\Lambda=O(\sqrt n)$, as samples with queries of their own "

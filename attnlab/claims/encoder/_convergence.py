@@ -217,7 +217,7 @@ def conditions(
     "LeCun or He start, tau_0 = d_m^-1/2, width of order N^3: GD converges linearly",
     r"LeCun/He initialization, Assumptions 1 to 3, $d_m\ge d$, $\tau_0=d_m^{-1/2}$, "
     r"$d_m=\tilde\Omega(N^3)$ [$N^2$ for $\tau_0=d_m^{-1}$]: with probability at least "
-    r"$1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD with a small step "
+    r"$1-8e^{-d_m/2}-\delta$ ${}-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD with a small step "
     r"converges as in (4).",
     page="encoder/convergence",
     status="not testable",

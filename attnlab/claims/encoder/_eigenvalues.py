@@ -29,7 +29,7 @@ def separated(rng: np.random.Generator, trials: int) -> Network:
     "dissimilar samples keep the relu kernel's smallest eigenvalue above order eta_V / d_s",
     r"Under Assumptions 2 and 3, with probability at least "
     r"$1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$: $\lambda_0=\lambda_{\min}(\mathbb E_w"
-    r"[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])\ge\Theta(\eta_V/d_s)$, "
+    r"[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])$ $\ge\Theta(\eta_V/d_s)$, "
     r"$w\sim\mathcal N(0,\eta_VI)$, rows of $\Phi$ being $\beta_{1,n}^\top X_n$.",
     page="encoder/assumptions",
     status="holds with correction",
@@ -146,7 +146,7 @@ def log_failure(widths: Array) -> Array:
     reason="The probability of failure is computed exactly for one sample of two tokens: its "
     "logarithm is linear in the width, so that the width must grow like $\\log(1/\\delta)$, not "
     "like its root. The proof's bound with $d_s$ for $d_s^2$ is a slip as well.",
-    correction=r"$d_m\ge(32N\eta_{QK}C_x^4d_s^2d/\lambda_*)^2\log(2d^2N^2/\delta)$.",
+    correction=r"$d_m\ge(32N\eta_{QK}C_x^4d_s^2d/\lambda_*)^2$ $\log(2d^2N^2/\delta)$.",
     errata=(
         "encoder.erratum-s17",
         "encoder.erratum-t3",

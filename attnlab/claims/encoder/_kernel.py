@@ -33,13 +33,13 @@ def kernels(
     "Lemma 1",
     "NTK start, tau_0 = 1/d_m: the tangent kernel has a limit in closed form",
     r"With $\Phi^*$ of rows $\frac1{d_s}\mathbf1^\top X_n$: $K=d_s^2\,\mathbb E_w[\sigma_r(\Phi^*w)"
-    r"\sigma_r(\Phi^*w)^\top]+d_s^2\,\mathbb E_w[\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top]"
-    r"(\Phi^*\Phi^{*\top})$, $w\sim\mathcal N(0,I)$, for NTK initialization and "
+    r"\sigma_r(\Phi^*w)^\top]$ ${}+d_s^2\,\mathbb E_w[\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)"
+    r"^\top](\Phi^*\Phi^{*\top})$, $w\sim\mathcal N(0,I)$, for NTK initialization and "
     r"$\tau_0=d_m^{-1}$.",
     page="encoder/kernel",
     status="holds with correction",
     instances=20,
-    correction=r"$K=d_s^2\,\mathbb E[\sigma_r\sigma_r^\top]+d_s^2\,\mathbb E[\dot\sigma_r"
+    correction=r"$K=d_s^2\,\mathbb E[\sigma_r\sigma_r^\top]$ ${}+d_s^2\,\mathbb E[\dot\sigma_r"
     r"\dot\sigma_r^\top]\circ(\Phi^*\Phi^{*\top})$ for sum pooling, without $d_s^2$ for the mean "
     r"of equation 1.2. With $\tau_0=d_m^{-1/2}$ there is no such limit: the blocks of $W_Q,W_K$ "
     r"stay.",
@@ -111,8 +111,8 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "Theorem 2",
     "NTK start, tau_0 = 1/d_m: a width of order N suffices for linear convergence",
     r"NTK initialization, $\tau_0=d_m^{-1}$, Assumptions 1 to 3, $d_m=\tilde\Omega(N)$: with "
-    r"probability at least $1-8e^{-d_m/2}-\delta-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD with a "
-    r"small step converges as in (4), by way of (2) and (3) with "
+    r"probability at least $1-8e^{-d_m/2}-\delta$ ${}-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD "
+    r"with a small step converges as in (4), by way of (2) and (3) with "
     r"$C_Q=C_K=C_V=C_O=1$ and $\alpha^2\ge d_m\lambda_0/4$.",
     page="encoder/width",
     status="holds with correction",

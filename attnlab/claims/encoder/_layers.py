@@ -50,8 +50,8 @@ def pairs(rng: np.random.Generator, trials: int) -> Iterator[Pair]:
     "Lemma 7",
     "how far a row of attention moves with the query and key weights",
     r"If both $\|W_Q\|_2\le\bar\lambda_Q$ and both $\|W_K\|_2\le\bar\lambda_K$: "
-    r"$\|\beta_i'-\beta_i\|_2\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K'-W_K\|_2"
-    r"+\bar\lambda_K\|W_Q'-W_Q\|_2)$.",
+    r"$\|\beta_i'-\beta_i\|_2$ $\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K'-W_K\|_2$ "
+    r"${}+\bar\lambda_K\|W_Q'-W_Q\|_2)$.",
     page="encoder/convergence",
     instances=60,
     reason="The 2 may be 1, because softmax is 1-Lipschitz from $\\ell_\\infty$ to $\\ell_1$; two "
@@ -122,8 +122,8 @@ def layer_moves(rng: np.random.Generator, trials: int) -> Iterator[Pair]:
     "encoder.lemma-9",
     "Lemma 9",
     "how far the hidden layer moves with the weights",
-    r"$\|F_{pre}'-F_{pre}\|_F\le\rho\big(\|W_V'-W_V\|_2+2\bar\lambda_V\tau_0C_x^2d_s"
-    r"(\bar\lambda_Q\|W_K'-W_K\|_2+\bar\lambda_K\|W_Q'-W_Q\|_2)\big)$, for sum pooling.",
+    r"$\|F_{pre}'-F_{pre}\|_F\le\rho\big(\|W_V'-W_V\|_2$ ${}+2\bar\lambda_V\tau_0C_x^2d_s$ "
+    r"$(\bar\lambda_Q\|W_K'-W_K\|_2+\bar\lambda_K\|W_Q'-W_Q\|_2)\big)$, for sum pooling.",
     page="encoder/convergence",
     instances=60,
     reason="With the mean of equation 1.2 the bound holds with $\\rho/d_s$. Equality: one sample, "
@@ -151,8 +151,8 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "encoder.lemma-10",
     "Lemma 10",
     "how far the outputs move with the weights",
-    r"$\|f'-f\|_2\le\rho\bar\lambda_V\|w_O'-w_O\|_2+\bar\lambda_O\|F_{pre}'-F_{pre}\|_F$, where "
-    r"$\|F_{pre}\|_2\le\rho\|W_V\|_2$.",
+    r"$\|f'-f\|_2\le\rho\bar\lambda_V\|w_O'-w_O\|_2$ ${}+\bar\lambda_O\|F_{pre}'-F_{pre}\|_F$, "
+    r"where $\|F_{pre}\|_2\le\rho\|W_V\|_2$.",
     page="encoder/convergence",
     instances=60,
     errata=(
@@ -212,7 +212,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "encoder.lemma-12",
     "Lemma 12",
     "gradients of the loss are at most a constant times the residual",
-    r"$\|\nabla_{W_Q}\ell\|_F\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2"
+    r"$\|\nabla_{W_Q}\ell\|_F$ $\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2"
     r"\|f-y\|$, the same for $W_K$ with $\bar\lambda_Q$, "
     r"$\|\nabla_{W_V}\ell\|_F\le\rho\bar\lambda_O\|f-y\|$, "
     r"$\|\nabla_{w_O}\ell\|\le\rho\bar\lambda_V\|f-y\|$.",
@@ -266,9 +266,9 @@ def gradient_shares(
     "encoder.lemma-13",
     "Lemma 13",
     "the Jacobian of the outputs has norm at most c_2",
-    r"$\|\nabla_\theta f\|_2\le c_2=\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2"
-    r"+(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2"
-    r"+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}$.",
+    r"$\|\nabla_\theta f\|_2\le c_2=\rho\big(\bar\lambda_O^2+\bar\lambda_V^2$ "
+    r"${}+(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2$ "
+    r"${}+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2\big)^{1/2}$.",
     page="encoder/step",
     instances=60,
     reason="So $\\lambda_{\\max}(K)\\le c_2^2$, and even $\\mathrm{tr}K\\le c_2^2$. Equality on "

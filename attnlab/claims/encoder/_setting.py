@@ -66,8 +66,8 @@ def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     "encoder.assumption-3",
     "Assumption 3",
     "similarity of two samples has the tail exp(-t^c)",
-    r"For $n\ne n'$: $\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)"
-    r"\le\exp(-t^{\hat c})$ for all $t$, with some $\hat c>0$.",
+    r"For $n\ne n'$: $\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)$ "
+    r"$\le\exp(-t^{\hat c})$ for all $t$, with some $\hat c>0$.",
     page="encoder/assumptions",
     instances=200,
     reason="A definition. Single Gaussian numbers lie inside with $\\hat c=1/2$; so do one-hot "

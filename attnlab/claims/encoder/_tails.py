@@ -130,7 +130,7 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "Lemma 4",
     "Bernstein's tail of a sub-exponential variable",
     r"$X\sim SE(\nu,\alpha)$: with probability at least $1-\delta$, "
-    r"$|X-\mu|<\max\big(\nu\sqrt{2\log\frac2\delta},\,2\alpha\log\frac2\delta\big)$.",
+    r"$|X-\mu|$ $<\max\big(\nu\sqrt{2\log\frac2\delta},\,2\alpha\log\frac2\delta\big)$.",
     page="encoder/kernel",
     instances=100,
     reason="Tails are exact (sums of products of normals), not sampled; (67) is used as printed.",

@@ -18,7 +18,7 @@ FALSE_ALARM = 1e-8
     "Lemma 5",
     "singular values of a Gaussian matrix lie near sqrt(d1) +- sqrt(d2)",
     r"$W\in\mathbb R^{d_1\times d_2}$ with i.i.d. $\mathcal N(0,1)$ entries: with probability at "
-    r"least $1-2e^{-\zeta^2/2}$, $\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}\le\sigma_{\max}\le"
+    r"least $1-2e^{-\zeta^2/2}$, $\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}$ $\le\sigma_{\max}\le"
     r"\sqrt{d_1}+\sqrt{d_2}+\zeta$.",
     page="encoder/model",
     instances=400,

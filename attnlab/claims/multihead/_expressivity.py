@@ -115,8 +115,8 @@ def _left(high: Array, low: Array, scale: Array) -> Array:
     "Section 5.3, equation 12",
     "a target that saturates attention in every head asks for more heads than there are",
     r"With $U_h=\frac{\log n}{\gamma_{\mathrm{attn}}}H^{-1/2}U_{\mathrm{opt}}$ and $W_h=CH^{-p}"
-    r"W_{\mathrm{opt}}$ no $C,p>0$ satisfy both $\|W_h\|\gtrsim S^{-2}$ and (12), $H^{1/2}\gtrsim"
-    r"S^5\|\tilde\theta\|^3$.",
+    r"W_{\mathrm{opt}}$ no $C,p>0$ satisfy both $\|W_h\|\gtrsim S^{-2}$ and (12), $H^{1/2}"
+    r"\gtrsim S^5\|\tilde\theta\|^3$.",
     page="multihead/mixtures",
     instances=200,
     reason="The argument survives; one of its exponents, printed p - 1/4, is p - 3/4.",

@@ -106,8 +106,8 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "Lemma 11",
     "leaving one sample out moves the last iterate by O(1/n) on average",
     r"Under Theorem 1's conditions and " + HEADS + r": $\frac1n\sum_i\|\theta_K-\theta_K^{\neg i}\|"
-    r"\le\frac{2\eta}n\sqrt TR(2R^2(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+1)\big(2K\hat L"
-    r"(\theta)+\frac{9\|\theta-\theta_0\|^2}{4\eta}\big)$.",
+    r"\le\frac{2\eta}n\sqrt TR(2R^2(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+1)$ "
+    r"${}\cdot\big(2K\hat L(\theta)+\frac{9\|\theta-\theta_0\|^2}{4\eta}\big)$.",
     page="multihead/generalization",
     instances=8,
     errata=("multihead.erratum-7",),

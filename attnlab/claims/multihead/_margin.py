@@ -18,7 +18,7 @@ from attnlab.problems import SequenceProblem
 
 GAMMA = (
     r"$\gamma_\star=\frac{T(1-\zeta)\zeta}{4\sqrt{2(M+1)}}\big(\zeta S^4-7\bar ZS^2-12\bar Z^2-"
-    r"\frac{16\bar Z^3}{S^2}\big)-PT^{5/2}(S+Z)^3+\frac{S\sqrt T}{\sqrt2}\big(\zeta-"
+    r"\frac{16\bar Z^3}{S^2}\big)$ ${}-PT^{5/2}(S+Z)^3+\frac{S\sqrt T}{\sqrt2}\big(\zeta-"
     r"\frac{2(1-\zeta)Z_\mu}{S^2}\big)$"
 )
 # (T, zeta, S, M) of mixtures; zeta T is whole

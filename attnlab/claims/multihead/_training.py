@@ -156,8 +156,8 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "realizability: any training loss is found within some distance of the start",
     r"There are non-increasing $g,g_0:\mathbb R_+\to\mathbb R_+$ such that for all $\epsilon>0$ "
     r"some $\tilde\theta_{(\epsilon)}$ has $\hat L\le\epsilon$, $\|\tilde\theta_{(\epsilon)}-"
-    r"\tilde\theta_0\|\le g_0(\epsilon)$ and $\|\tilde\theta_{(\epsilon)}\|_{2,\infty}\le"
-    r"g(\epsilon)$.",
+    r"\tilde\theta_0\|\le g_0(\epsilon)$ and $\|\tilde\theta_{(\epsilon)}\|_{2,\infty}"
+    r"\le g(\epsilon)$.",
     page="multihead/training",
     instances=20,
 )

@@ -29,7 +29,7 @@ const short = (value) => {
 
 const clip = (value) => Math.max(-1e5, Math.min(1e5, Number.isFinite(value) ? value : 0));
 
-// options: {label, x: {range, log, label, ticks}, y: the same, square, height}
+// options: {label, x: {range, log, label, ticks, show}, y: the same, square, height}
 export class Chart {
   constructor(parent, options) {
     this.options = options;
@@ -61,7 +61,7 @@ export class Chart {
     const [top, right, bottom, left] = this.pad;
     this.box = [left, top, this.width - right, this.height - bottom];
     const [x0, y0, x1, y1] = this.box;
-    const box = { x: x0, y: y0, width: x1 - x0, height: y1 - y0 };
+    const box = { x: x0 - 6, y: y0, width: x1 - x0 + 12, height: y1 - y0 }; // marks at an end stay whole
     Object.entries(box).forEach(([name, value]) => this.window.setAttribute(name, value));
     this.ground.replaceChildren();
     for (const axis of ["x", "y"]) this.axis(axis);
@@ -69,7 +69,7 @@ export class Chart {
   }
 
   axis(axis) {
-    const { label, hide } = this.options[axis] || {};
+    const { label, hide, show = short } = this.options[axis] || {};
     const [x0, y0, x1, y1] = this.box;
     for (const value of hide ? [] : this.ticks(axis)) {
       const at = axis === "x" ? this.sx(value) : this.sy(value);
@@ -79,7 +79,7 @@ export class Chart {
       const place = axis === "x"
         ? { x: at, y: y1 + 15, "text-anchor": "middle" }
         : { x: x0 - 6, y: at + 4, "text-anchor": "end" };
-      svg("text", { ...place, class: "al-tick" }, this.ground).textContent = short(value);
+      svg("text", { ...place, class: "al-tick" }, this.ground).textContent = show(value);
     }
     if (!label || this.bare) return;
     const place = axis === "x"

@@ -113,7 +113,8 @@ class Kit {
       Number((min + k * step).toPrecision(10)));
     const input = make("input", { type: "range", min: 0, max: stops.length - 1, step: 1, "aria-label": label, "data-key": key });
     const told = make("output", {});
-    (parent || this.controls()).append(make("label", { class: "al-slider" }, make("span", {}, label), input, told));
+    (parent || this.controls()).append(make("label", { class: "al-slider" }, make("span", {}, label),
+      make("span", { class: "al-track" }, input, told)));
     const move = (index) => this.set({ [key]: stops[Math.max(0, Math.min(stops.length - 1, index))] });
     input.addEventListener("input", () => move(Number(input.value)));
     input.addEventListener("keydown", (event) => {
