@@ -18,6 +18,10 @@ export const fixed = (value, digits = 2) => {
   return size !== 0 && (size < 10 ** -digits || size >= 1e5) ? value.toExponential(1) : value.toFixed(digits);
 };
 
+// A phone may not break 1.8e-3 at its hyphen.
+const unbroken = (words) => words.split(/(\d[\d.]*e-\d+)/).map((part, k) =>
+  (k % 2 ? make("span", { class: "al-number" }, part) : part));
+
 // A list of numbers in Python's own notation.
 export const python = (value) => JSON.stringify(value, (_, entry) =>
   (typeof entry === "number" ? Number(entry.toPrecision(6)) : entry)).replaceAll(",", ", ");
@@ -84,7 +88,7 @@ class Kit {
 
   say(words) {
     if (this.readout.textContent === words) return;
-    this.readout.textContent = words;
+    this.readout.replaceChildren(...unbroken(words));
     window.clearTimeout(this.telling);
     this.telling = window.setTimeout(() => { this.live.textContent = words; }, 500);
   }
@@ -203,7 +207,7 @@ class Kit {
     this.draws.push((state) => {
       const placed = state[key] !== null && state[key] !== undefined;
       answers.forEach((button, k) => button.setAttribute("aria-pressed", String(state[key] === k)));
-      told.textContent = placed ? outcome(state) : "Place your bet, then see.";
+      told.replaceChildren(...unbroken(placed ? outcome(state) : "Place your bet, then see."));
     });
   }
 
