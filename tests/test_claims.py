@@ -1,5 +1,6 @@
 """The ledger: every claim's evidence agrees with its status, and the ledger is complete."""
 
+import dataclasses
 import math
 import re
 
@@ -97,12 +98,34 @@ SLIP = at_most("slip", 2.0, 1.0, role="step")
         ("fails as stated", (BAD,), True),
         ("fails as stated", (GOOD,), False),
         ("fails as stated", (BAD, UNMENDED), False),
-        ("not testable", (GOOD,), True),
-        ("not testable", (BAD,), False),
+        ("out of reach", (GOOD,), True),
+        ("out of reach", (BAD,), False),
+        ("definition", (BAD, MENDED), True),
+        ("definition", (GOOD, MENDED), False),  # nothing shows why it was mended
+        ("definition", (BAD,), False),
     ],
 )
 def test_a_status_is_asserted(status: str, found: tuple[Measurement, ...], agrees: bool) -> None:
     assert _claim(status, *found).check(rng=0).agrees is agrees
+
+
+@pytest.mark.parametrize(("found", "agrees"), [(GOOD, True), (BAD, False)])
+def test_a_definition_is_shown_on_data(found: Measurement, agrees: bool) -> None:
+    entry = dataclasses.replace(_claim("definition", found), correction="")
+    assert entry.check(rng=0).agrees is agrees
+
+
+def test_only_an_erratum_may_be_the_extractions() -> None:
+    with pytest.raises(ValueError, match="status: expected one that a statement can have"):
+        _claim("may be the extraction's", BAD)
+
+
+KINDS = ("definition", "assumption", "model", "condition")
+
+
+@pytest.mark.parametrize("claim", LEDGER, ids=lambda claim: claim.id)
+def test_definitions_and_nothing_else_carry_no_verdict(claim: Claim) -> None:
+    assert (claim.status == "definition") == (claim.kind in KINDS)
 
 
 def test_a_check_must_measure_its_statement() -> None:

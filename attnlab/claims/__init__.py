@@ -5,7 +5,7 @@ A claim's status is asserted: what holds must survive, what fails must show its 
 
 from attnlab.claims._measure import Measurement
 from attnlab.claims._records import Claim, Evidence
-from attnlab.claims._registry import all, get, select  # noqa: A004
+from attnlab.claims._registry import all, counts, get, select  # noqa: A004
 from attnlab.claims._run import Outcome, run
 
-__all__ = ["Claim", "Evidence", "Measurement", "Outcome", "all", "get", "run", "select"]
+__all__ = ["Claim", "Evidence", "Measurement", "Outcome", "all", "counts", "get", "run", "select"]

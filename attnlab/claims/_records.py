@@ -11,7 +11,9 @@ from attnlab import _checks as check
 from attnlab._checks import Rng
 from attnlab.claims._measure import Measurement
 
-STATUSES = ("holds", "holds with correction", "fails as stated", "not testable")
+# the first is for definitions, assumptions and models, which are neither true nor false
+STATUSES = ("definition", "holds", "holds with correction", "fails as stated", "out of reach")
+EXTRACTION = "may be the extraction's"  # a slip seen only in the text extracted from a PDF
 Check = Callable[[np.random.Generator, int], Iterable[Measurement]]
 
 
@@ -19,22 +21,27 @@ Check = Callable[[np.random.Generator, int], Iterable[Measurement]]
 class Claim:
     r"""A numbered statement of a paper, its status, and the check that tests it.
 
-    Statuses: ``holds``; ``holds with correction`` (a constant, an index or a hypothesis must be
-    mended, and the substance stands); ``fails as stated`` (a counterexample refutes it);
-    ``not testable`` (for a reason that is given; what can be measured is measured all the same).
+    Statuses: ``definition`` (of definitions, assumptions and models: nothing is asserted, and the
+    check shows what the data of this book do to it); ``holds``; ``holds with correction`` (a
+    constant, an index or a hypothesis must be mended, and the substance stands); ``fails as
+    stated`` (a counterexample refutes it); ``out of reach`` (for a reason that is given; what can
+    be measured is measured all the same). Of errata also ``may be the extraction's``: a glyph that
+    is wrong in the text extracted from the PDF and may be right in the paper.
 
     Args:
         id: such as ``svm.theorem-1``: the paper, the kind, the paper's number.
         number: as the paper counts, such as ``Theorem 1``.
         words: the statement in a line of plain words.
         statement: the statement in LaTeX, with its hypotheses.
-        status: one of the four above.
+        status: one of those above.
         measure: the check: takes a generator and a number of instances, gives measurements.
         instances: how many instances are drawn unless told.
         reason: why it cannot be tested, or what the check cannot see.
         correction: what to read instead, in LaTeX.
         errata: ids of the errata that concern it (of an erratum: ids of the statements).
         page: where the book treats it.
+        own: whether it is this book's own statement, which no paper makes.
+        preprint: whether it concerns a superseded preprint only.
 
     Returns:
         A frozen record; `check` runs it.
@@ -61,13 +68,24 @@ class Claim:
     correction: str = ""
     errata: tuple[str, ...] = ()
     page: str = ""
+    own: bool = False
+    preprint: bool = False
 
     def __post_init__(self) -> None:
-        check.choice("status", self.status, STATUSES)
-        if self.status == "not testable" and not self.reason:
+        check.choice("status", self.status, (*STATUSES, EXTRACTION))
+        if self.status == EXTRACTION and self.kind != "erratum":
+            raise check.fail("status", "one that a statement can have", repr(self.status))
+        if self.status == "out of reach" and not self.reason:
             raise check.fail("reason", "why the claim cannot be tested", repr(self.reason))
         if self.status == "holds with correction" and not self.correction:
             raise check.fail("correction", "what to read instead", repr(self.correction))
+
+    @property
+    def asserts(self) -> bool:
+        """Whether the statement as printed must survive its check; otherwise it must be refuted."""
+        if self.status == "definition":
+            return not self.correction
+        return self.status in ("holds", "out of reach")
 
     @property
     def paper(self) -> str:
@@ -141,11 +159,14 @@ class Evidence:
         """
         others = [entry for entry in self.measurements if entry.role != "statement"]
         found = [f"unexpected {entry}" for entry in others if not entry.as_expected]
-        if self.claim.status in ("holds", "not testable"):
+        if self.claim.asserts:
             found += [str(entry) for entry in self.of("statement") if not entry.holds]
         elif self.holds:
             found.append(f"nothing refutes the printed statement: {self.deciding}")
-        if self.claim.status == "holds with correction" and self.corrected is None:
+        mended = self.claim.status == "holds with correction" or (
+            self.claim.status == "definition" and self.claim.correction
+        )
+        if mended and self.corrected is None:
             found.append("the correction was not measured")
         return tuple(found)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from attnlab import _checks as check
 from attnlab.claims._pages import PAGES
-from attnlab.claims._records import Check, Claim
+from attnlab.claims._records import EXTRACTION, STATUSES, Check, Claim
 
 PAPERS = ("multihead", "encoder", "bias", "svm")
 _LEDGER: dict[str, Claim] = {}
@@ -26,6 +26,8 @@ def claim(
     reason: str = "",
     correction: str = "",
     errata: Iterable[str] = (),
+    own: bool = False,
+    preprint: bool = False,
 ) -> Callable[[Check], Check]:
     """Enter a statement into the ledger; what is decorated is its check."""
     check.choice("page", page, PAGES)
@@ -45,6 +47,8 @@ def claim(
             correction=correction,
             errata=tuple(errata),
             page=page,
+            own=own,
+            preprint=preprint,
         )
         return measure
 
@@ -63,6 +67,7 @@ def erratum(
     instances: int = 100,
     reason: str = "",
     about: Iterable[str] = (),
+    preprint: bool = False,
 ) -> Callable[[Check], Check]:
     """Enter a slip of the paper: what is printed, what should be read, the number that shows it."""
     return claim(
@@ -76,6 +81,7 @@ def erratum(
         reason=reason,
         correction=correct,
         errata=about,
+        preprint=preprint,
     )
 
 
@@ -170,6 +176,37 @@ def select(*names: str) -> list[Claim]:
             raise unknown("name", name, ledger)
         wanted |= hits
     return [entry for entry in ledger.values() if entry.id in wanted]
+
+
+def counts(chosen: Iterable[Claim]) -> dict[str, dict[str, int]]:
+    r"""How many claims have which status: each paper's statements, the book's own, the errata.
+
+    Args:
+        chosen: claims, such as `all` or `select` give.
+
+    Returns:
+        Numbers by group (such as ``svm, statements``) and status; groups that are empty are left
+        out. Errata of a superseded preprint are a group of their own.
+
+    Examples:
+        >>> from attnlab import claims
+        >>> found = claims.counts(claims.all(paper="encoder"))
+        >>> list(found)
+        ['encoder, statements', 'encoder, the book\'s own', 'encoder, errata']
+        >>> found["encoder, the book's own"]["holds"]
+        5
+
+    Reference: the four papers; statuses are this book's.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for entry in chosen:
+        if entry.kind == "erratum":
+            group = "errata of the preprint" if entry.preprint else "errata"
+        else:
+            group = "the book's own" if entry.own else "statements"
+        row = found.setdefault(f"{entry.paper}, {group}", dict.fromkeys((*STATUSES, EXTRACTION), 0))
+        row[entry.status] += 1
+    return found
 
 
 def unknown(name: str, given: object, ledger: dict[str, Claim]) -> ValueError:

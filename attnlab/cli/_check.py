@@ -61,13 +61,8 @@ def run(given: argparse.Namespace) -> int:
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
-    statuses = ("holds", "holds with correction", "fails as stated", "not testable")
-    short = ("holds", "corrected", "fails", "untestable")
-    groups: dict[str, list[str]] = {}
-    for claim in chosen:
-        what = "errata" if claim.kind == "erratum" else "statements"
-        groups.setdefault(f"{claim.paper} {what}", []).append(claim.status)
-    yield f"{'':22}" + "".join(f"{name:>12}" for name in (*short, "total"))
-    for group, found in groups.items():
-        counts = [found.count(status) for status in statuses]
-        yield f"{group:22}" + "".join(f"{number:>12}" for number in (*counts, len(found)))
+    short = ("definition", "holds", "corrected", "fails", "out of reach", "extraction", "total")
+    yield f"{'':32}" + "".join(f"{name:>14}" for name in short)
+    for group, found in claims.counts(chosen).items():
+        numbers = (*found.values(), sum(found.values()))
+        yield f"{group:32}" + "".join(f"{number:>14}" for number in numbers)

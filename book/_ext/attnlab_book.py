@@ -28,10 +28,12 @@ BUILD = Path(os.environ.get("ATTNLAB_BUILD", "_build"))
 WORDS_A_MINUTE = 180
 LEDGER, ERRATA = "book/ledger", "book/errata"
 MARKS = {
+    "definition": "definition",
     "holds": "holds",
     "holds with correction": "corrected",
     "fails as stated": "fails",
-    "not testable": "untestable",
+    "out of reach": "unreached",
+    "may be the extraction's": "extraction",
 }
 
 
@@ -74,9 +76,14 @@ def formulas(text: str) -> str:
     return "".join(p if k % 2 else re.sub(word, symbol, p) for k, p in enumerate(parts))
 
 
-def badge(status: str) -> nodes.inline:
-    """The status as a word in a frame; never by colour alone."""
-    return nodes.inline("", status, classes=["al-status", f"al-{MARKS[status]}"])
+def badge(claim: claims.Claim) -> list[nodes.Node]:
+    """The status as a word in a frame, never by colour alone; whose statement it is."""
+    found = [nodes.inline("", claim.status, classes=["al-status", f"al-{MARKS[claim.status]}"])]
+    if claim.own:
+        found.append(nodes.inline("", "the book's own", classes=["al-status", "al-own"]))
+    if claim.preprint:
+        found.append(nodes.inline("", "superseded preprint", classes=["al-status", "al-own"]))
+    return [part for mark in found for part in (nodes.Text(" "), mark)]
 
 
 class Statement(SphinxDirective):
@@ -99,7 +106,9 @@ class Statement(SphinxDirective):
         box = nodes.container(classes=["al-statement"], ids=[name])
         head = nodes.paragraph(classes=["al-statement-head"])
         head += nodes.strong("", f"{claim.number} ({claim.paper})")
-        head += [nodes.Text(" "), badge(claim.status), nodes.Text(" ")]
+        if claim.status != "definition":  # neither true nor false
+            head += badge(claim)
+        head += nodes.Text(" ")
         head += link(self, claim, "evidence")
         box += head
         box += written(self, claim.statement)
@@ -153,7 +162,7 @@ class Ledger(SphinxDirective):
             row = nodes.container(classes=["al-entry"], ids=[anchor(claim)])
             head = nodes.paragraph()
             head += nodes.strong("", claim.number)
-            head += [nodes.Text(" "), badge(claim.status), nodes.Text(f" {claim.words}. ")]
+            head += [*badge(claim), nodes.Text(f" {claim.words}. ")]
             head += nodes.literal("", claim.id)
             row += head
             row += written(self, claim.statement)
@@ -181,15 +190,10 @@ class Totals(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """A small table."""
-        statuses = list(MARKS)
-        lines = ["| | " + " | ".join(statuses) + " | in all |"]
-        lines.append("|" + " --- |" * (len(statuses) + 2))
-        for paper in ("multihead", "encoder", "bias", "svm"):
-            for errata in (False, True):
-                some = [c for c in claims.all(paper=paper) if (c.kind == "erratum") == errata]
-                counts = [sum(c.status == status for c in some) for status in statuses]
-                name = f"{paper}, {'errata' if errata else 'statements'}"
-                lines.append(f"| {name} | " + " | ".join(map(str, [*counts, len(some)])) + " |")
+        lines = ["| | " + " | ".join(MARKS) + " | in all |", "|" + " --- |" * (len(MARKS) + 2)]
+        for group, found in claims.counts(claims.all()).items():
+            numbers = [found[status] for status in MARKS]
+            lines.append(f"| {group} | " + " | ".join(map(str, [*numbers, sum(numbers)])) + " |")
         return written(self, "\n".join(lines))
 
 

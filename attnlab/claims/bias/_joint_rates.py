@@ -102,7 +102,7 @@ def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     r"\Lambda,n,d,\log\delta^{-1},\epsilon^{-1}))$: $\langle\bar W_t,\bar "
     r"W_{mm}\rangle\ge1-\epsilon-"
     r"\mathrm{poly}(\eta,B,\Lambda,\epsilon)\frac1{\log t}$.",
-    status="not testable",
+    status="out of reach",
     reason=LATE
     + "What is measured: how far out of reach it is, the growth of the norm like log t, and "
     "on runs with large steps the direction.",
@@ -152,7 +152,7 @@ def _direction(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     r"\epsilon^{-4/3}"
     r"\big)\vee\exp\frac{B^2\Lambda}\eta$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-\epsilon-\frac{"
     r"C(\eta,B,\Lambda,\epsilon)}{\log t}$.",
-    status="not testable",
+    status="out of reach",
     reason=AS_LATE
     + "What is measured: how far out of reach it is, that R_eps of (56) and (55) give that "
     "time, the growth of the norm, and on runs with large steps the direction. Its C carries the "
@@ -181,7 +181,7 @@ def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     r"\epsilon)(\epsilon^{-1}\vee(8B^2\Lambda)^4))$: $\min_iy_iu_t^\top "
     r"x_{i\,\mathrm{opt}_i}\ge\frac"
     r"\gamma4-\frac1{1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t)}$.",
-    status="not testable",
+    status="out of reach",
     correction=r"$\bar u_t$ for $u_t$, $\rho\sqrt{1.5d}$ for the numerator 1, $\frac\gamma{12}$ "
     r"for "
     r"$\frac\gamma4$; so corrected it holds on runs at every $t\ge1$.",
@@ -231,7 +231,7 @@ def _decoder(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"(8B^2\Lambda)^4))$: $\min_iy_iu_t^\top "
     r"x_{i\,\mathrm{opt}_i}\ge\frac\gamma4-\frac1{1+\exp(\eta(8"
     r"B^2\Lambda^2)^{-1}\log t)}$.",
-    status="not testable",
+    status="out of reach",
     correction=r"$\min_iy_i\bar u_t^\top x_{i\,\mathrm{opt}_i}\ge\frac\gamma{12}-\frac{\rho"
     r"\sqrt{1.5d}}"
     r"{1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t)}$, from $\mathcal "

@@ -56,6 +56,7 @@ def equation_10(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     r"I_d)$ with $\alpha>1$, the others are $\mathcal N(0,\rho^2I_d)$, and "
     r"$y=\mathrm{sign}(u_*^\top "
     r"x_{\mathrm{opt}})$ for a fixed $u_*$.",
+    status="definition",
     page="bias/decoder",
     instances=10,
     reason="Under the $u_*$ that labels, another token may score higher by chance: opt here is the "
@@ -102,6 +103,7 @@ def _inside(
     r"With $B=\alpha\rho\sqrt{1.5d}\ge1$ and constants $C_0>1$, $C_1,C_2>0$: $u_0=0$, $W_0=0$; "
     r"$\alpha\ge C_0$; $d\ge C_1\alpha^4n^4\log(10n^2/\delta)$; $\eta\le(C_2\sqrt nB^4(B\vee "
     r"d))^{-1}$.",
+    status="definition",
     page="bias/decoder",
     instances=20,
     reason="A condition: settings inside it and outside. With $C_2=1664\\sqrt{1.5}$ its step is "
@@ -128,6 +130,7 @@ def condition_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     r"$u_0=0$, $W_0=0$; $\alpha\ge6$; $d\ge C_0\alpha^4n^4\log(10n^2/\delta)$; $\eta\le\frac1{18"
     r"\alpha^2\rho^2d}\wedge\frac{\alpha\rho}{160n}\wedge\frac{\log2}{3B}\wedge\frac B{128\omega_0"
     r"\sqrt{1.5n}}$, $\omega_0=13(B\vee1)^5(B\vee d)$.",
+    status="definition",
     page="bias/decoder",
     instances=20,
     reason="A condition: settings inside it, also with the constant 6e8 that the proof of Lemma 11 "

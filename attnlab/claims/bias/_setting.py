@@ -33,6 +33,7 @@ def _with_ties(drawn: problems.TokenProblem) -> problems.TokenProblem:
     r"For a fixed head $u_*$ a sample $(y,X)$ has the scores $\gamma=yXu_*$ and the optimal token "
     r"$\mathrm{opt}=\arg\max_\tau\gamma_\tau$, unique for almost all data; attention on it alone "
     r"minimizes the loss.",
+    status="definition",
     page="bias/setting",
     instances=200,
 )
@@ -61,6 +62,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     r"x_{i\,\mathrm{opt}_i},"
     r"x_{j\,\mathrm{opt}_j}\rangle\ge4n\Upsilon T|\langle x_{i\tau},x_{k\tau'}\rangle|$ for "
     r"$y_i=y_j\ne y_k$.",
+    status="definition",
     page="bias/setting",
     instances=50,
     reason="An assumption: instances inside it and outside. It compares the product of a query "
@@ -178,6 +180,7 @@ def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "Assumption 2",
     "all tokens of a sample that are not optimal have the same score",
     r"For every $i$ and $\tau\ne\mathrm{opt}_i$: $\gamma_{i\tau}=\gamma_i$.",
+    status="definition",
     page="bias/setting",
     instances=100,
     reason="An assumption: instances inside it (Example 1; any two tokens) and outside.",

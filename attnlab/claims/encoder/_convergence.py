@@ -220,7 +220,7 @@ def conditions(
     r"$1-8e^{-d_m/2}-\delta$ ${}-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD with a small step "
     r"converges as in (4).",
     page="encoder/convergence",
-    status="not testable",
+    status="out of reach",
     instances=10,
     reason="Condition (2) with constants 1 asks for a width near 6e6 at $N=4$, and the "
     "probability is near 0 for every $\\hat c$. Measured: the exponents of $d_m$ on both sides of "

@@ -181,6 +181,7 @@ def section_c6(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     r"$\gamma<N/\lambda_{\max}(K)$; at the start, for unit tokens and mean pooling, "
     r"$\lambda_{\max}(K)\approx\frac{d_m}{d\,d_s}\big(\frac12+\frac{N-1}{2\pi}\big)"
     r"+\frac1{2d_s}$ for LeCun, twice that for He.",
+    own=True,
     page="encoder/step",
     instances=2,
     reason="Not in the paper, which leaves open how its loss and its data are normalised; the "

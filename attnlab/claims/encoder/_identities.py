@@ -51,6 +51,7 @@ def paired(gradient: Array, weight: Array) -> Array:
     r"$\langle W_V,\nabla_{W_V}f\rangle=\langle w_O,\nabla_{w_O}f\rangle=f$ and "
     r"$\langle W_Q,\nabla_{W_Q}f\rangle=\langle W_K,\nabla_{W_K}f\rangle$; more, "
     r"$(\nabla_{W_Q}f)W_Q^\top=\big((\nabla_{W_K}f)W_K^\top\big)^\top$.",
+    own=True,
     page="encoder/model",
     instances=30,
     reason=OURS,
@@ -84,6 +85,7 @@ def invariants(params: Params) -> Array:
     r"$\frac d{dt}(W_QW_Q^\top-W_KW_K^\top)=0$ and "
     r"$\frac d{dt}\big(\|W_V^{(k,:)}\|^2-(w_O^{(k)})^2\big)=0$ for each neuron; a step of "
     r"gradient descent changes them by $O(\gamma^2)$.",
+    own=True,
     page="encoder/model",
     instances=20,
     reason=OURS + " Halving the step divides the drift of a step by four.",
@@ -105,6 +107,7 @@ def identity_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     "outputs ignore the order of the tokens; the softmax Jacobian is a covariance",
     r"$f(PX)=f(X)$ for every permutation of tokens; $J=\mathrm{diag}\beta-\beta\beta^\top$ has "
     r"$J\mathbf1=0$, $\|J\|_2\le\frac12$ and $v^\top Jv=\mathrm{Var}_\beta(v)$.",
+    own=True,
     page="encoder/model",
     instances=50,
     reason=OURS,
@@ -138,6 +141,7 @@ def identity_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     r"$\beta_i=\mathrm{softmax}(\kappa x_ix)$, $\kappa=\tau_0w_Q^\top w_K$, "
     r"$p=\sigma_r(w_V)^\top w_O$, $q=\sigma_r(-w_V)^\top w_O$; so "
     r"$\mathrm{rank}F_{pre}\le2$ and $\mathrm{rank}K\le3$.",
+    own=True,
     page="encoder/tokens",
     instances=20,
     reason=OURS,

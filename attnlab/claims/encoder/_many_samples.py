@@ -28,6 +28,7 @@ def tokens(rng: np.random.Generator, n: int, d: int, T: int = 1) -> SequenceProb
     "the sum of a sample's tokens has a positive definite second moment",
     r"$x=\sum_iX^{(i,:)\top}$, $\Sigma=\mathbb E[xx^\top]$: "
     r"$\lambda_{\min}(\Sigma)\ge C_\Sigma>0$.",
+    status="definition",
     page="encoder/assumptions",
     instances=100,
     reason="A definition. Gaussian tokens lie inside with $\\Sigma=d_sI$; tokens with a repeated "

@@ -19,6 +19,7 @@ FALSE_ALARM = 1e-8
     "inputs are bounded: Frobenius norm at most sqrt(d_s) C_x",
     r"$\|X\|_F\le\sqrt{d_s}\,C_x$ with some constant $C_x>0$; so $\|X\|_2$ and every row are at "
     r"most $\sqrt{d_s}\,C_x$.",
+    status="definition",
     page="encoder/assumptions",
     instances=100,
     reason="A definition: unit tokens lie inside with $C_x=1$. That every row is at most $C_x$, "
@@ -46,6 +47,7 @@ def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     "Assumption 2",
     "the tokens of a sample are linearly independent, which needs d_s <= d",
     r"$X$ has full row rank, so that $\lambda_{\min}(XX^\top)\ge C_\lambda>0$.",
+    status="definition",
     page="encoder/assumptions",
     instances=100,
     reason="A definition: Gaussian tokens lie inside while $d_s\\le d$. The input of Corollary 1 "
@@ -68,6 +70,7 @@ def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     "similarity of two samples has the tail exp(-t^c)",
     r"For $n\ne n'$: $\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)$ "
     r"$\le\exp(-t^{\hat c})$ for all $t$, with some $\hat c>0$.",
+    status="definition",
     page="encoder/assumptions",
     instances=200,
     reason="A definition. Single Gaussian numbers lie inside with $\\hat c=1/2$; so do one-hot "

@@ -26,6 +26,7 @@ def inside(alpha: float, many: int) -> Array:
     "a variable is sub-exponential if its moment generating function is Gaussian near 0",
     r"$X\sim SE(\nu,\alpha)$ if $\mathbb E\,e^{\lambda(X-\mu)}\le e^{\nu^2\lambda^2/2}$ for all "
     r"$|\lambda|<1/\alpha$.",
+    status="definition",
     page="encoder/kernel",
     instances=100,
     reason="A definition. Inside: the product of two $\\mathcal N(0,\\eta)$ with "

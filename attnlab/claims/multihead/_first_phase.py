@@ -25,6 +25,7 @@ ZETA, S, M, T = 0.3, 2.0, 2, 10
     r" $|\mathcal R|=\zeta T$; $|\langle z_t,\mu_\pm\rangle|\le Z_\mu$, "
     r"$|\langle z_t,\nu_\ell\rangle|\le Z_\nu/M$, $\|z_t\|\le Z$. Then Assumption 1 holds with "
     r"$R=\sqrt{S^2+Z^2+2Z_\nu/M}$.",
+    status="definition",
     page="multihead/mixtures",
     instances=200,
     reason="R is at least 1 only where the patterns are long enough: S=1/2 without noise is "

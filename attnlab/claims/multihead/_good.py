@@ -29,6 +29,7 @@ ROOT2 = math.sqrt(2.0)
     r"$|\tilde\Phi(X_i;\tilde\theta_0)|\le B_\Phi$ for all $i$, $B_\Phi\ge1$; P3: some "
     r"$\|\tilde\theta_\star\|=\sqrt2$ has $y_i\langle\nabla\tilde\Phi(X_i;\tilde\theta_0),"
     r"\tilde\theta_\star\rangle\ge\gamma>0$ for all $i$.",
+    status="definition",
     page="multihead/initialization",
     instances=10,
 )

@@ -21,6 +21,7 @@ from attnlab.problems import SequenceProblem
     "Assumption 1",
     "labels are signs and no token is longer than R, with R at least 1",
     r"Almost surely $y\in\{\pm1\}$ and $\|x_t\|\le R$ for all $t\in[T]$, for some $R\ge1$.",
+    status="definition",
     page="multihead/loss",
     instances=100,
     reason="The paper's own experiments draw Gaussian noise, which no R bounds.",

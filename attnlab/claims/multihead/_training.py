@@ -158,6 +158,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     r"some $\tilde\theta_{(\epsilon)}$ has $\hat L\le\epsilon$, $\|\tilde\theta_{(\epsilon)}-"
     r"\tilde\theta_0\|\le g_0(\epsilon)$ and $\|\tilde\theta_{(\epsilon)}\|_{2,\infty}"
     r"\le g(\epsilon)$.",
+    status="definition",
     page="multihead/training",
     instances=20,
 )

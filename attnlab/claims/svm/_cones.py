@@ -70,6 +70,7 @@ def _rows(problem: problems.TokenProblem, tokens: IntArray | None = None) -> Arr
     r"\ge\gamma_\alpha\}$; $\mathrm{cone}_\epsilon(\alpha)$ holds the $W$ of rank at most $m$ with "
     r"$\min_i\max_{t\in\mathrm{low}_i}\min_{\tau\in\mathrm{high}_i}(x_{it}-x_{i\tau})^\top Wz_i\ge"
     r"\epsilon\|W\|_F$.",
+    status="definition",
     page="svm/local",
     instances=300,
     reason="The set is compared with its meaning, evaluated token by token. Inside and outside: "

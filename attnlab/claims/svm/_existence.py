@@ -20,6 +20,7 @@ SIZES = ((3, 4), (4, 3), (2, 5))  # (n, T)
     "a token's score is its output times the label, and the optimal token is the best of them",
     r"The score of token $t$ of sample $i$ is $\gamma_{it}=Y_iv^\top x_{it}$, and "
     r"$\mathrm{opt}_i\in\arg\max_t\gamma_{it}$.",
+    status="definition",
     page="svm/tokens",
     instances=100,
     reason="A definition: what it means for the model is measured, with attention driven to one "

@@ -203,6 +203,7 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "Assumption C",
     "the first gradient step from zero favours every optimal token",
     r"$(x_{it}-x_{i\,\mathrm{opt}_i})^\top\nabla\mathcal L(0)z_i>0$ for all $t\ne\mathrm{opt}_i$.",
+    status="definition",
     page="svm/global",
     instances=300,
     reason="Inside and outside: random instances that do and do not satisfy it (about one in three "

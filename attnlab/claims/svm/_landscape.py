@@ -116,6 +116,7 @@ def equal_scores(instances: int, n: int, rng: np.random.Generator) -> problems.T
     r"for all $t\ne\mathrm{opt}_i$, or (B.2) "
     r"$\gamma_{it}=\gamma_{i\tau}<\gamma_{i\,\mathrm{opt}_i}$ "
     r"for all $t,\tau\ne\mathrm{opt}_i$.",
+    status="definition",
     page="svm/global",
     instances=100,
     errata=("svm.erratum-16", "svm.erratum-30"),

@@ -24,6 +24,7 @@ DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, a
     r"W^{mm}_\alpha z_i=1\}$; $\alpha$ is locally optimal if "
     r"$\gamma_{i\alpha_i}>\gamma_{it}$ for all "
     r"$t\in T_i$ and all $i$.",
+    status="definition",
     page="svm/local",
     instances=200,
     errata=("svm.erratum-15", "svm.erratum-32"),
@@ -175,6 +176,7 @@ def _theorem_7(
     "every wrong selection has a sample whose optimal token is a support token of it",
     r"For every $\alpha\ne\mathrm{opt}$ there is $i$ with $\alpha_i\ne\mathrm{opt}_i$ and "
     r"$\mathrm{opt}_i\in T_i$ (of the problem solved for $\alpha$).",
+    status="definition",
     page="svm/global",
     instances=60,
     reason="All selections are enumerated. Inside: wide tokens; there the optimal selection is the "
@@ -215,7 +217,7 @@ def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     r"If $\mathrm{opt}_i$ are unique and B.1 and D hold, then for almost all datasets gradient "
     r"descent with a proper constant step converges to $W^{mm}$ in direction.",
     page="svm/global",
-    status="not testable",
+    status="out of reach",
     instances=12,
     reason="A conjecture about almost all datasets and a limit: a check can refute it, not prove "
     "it. Looked for: a start (0, random, or large along the direction of every wrong selection) "

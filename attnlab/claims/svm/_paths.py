@@ -22,6 +22,7 @@ RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
     "the loss falls strictly, and its slope is bounded and Lipschitz on bounded intervals",
     r"On every bounded interval: (i) $\ell$ is strictly decreasing and bounded below; (ii) $\ell'$ "
     r"is $M_0$-Lipschitz; (iii) $|\ell'(u)|\le M_1$.",
+    status="definition",
     page="svm/tokens",
     instances=2000,
     reason="Inside: the logistic, exponential and correlation losses, slopes by differences of the "

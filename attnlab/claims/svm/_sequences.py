@@ -31,6 +31,7 @@ def positions(instances: int, rng: np.random.Generator, d: int = 4) -> problems.
     r"F^\alpha_"
     r"{ik}-F_{ikt},W^{mm}_\alpha\rangle=1\}$ (possibly empty); $\alpha$ is locally optimal if "
     r"$\gamma^\alpha_{ik}>\gamma_{ikt}$ for all $t\in T_{ik}$ and all $i,k$.",
+    status="definition",
     page="svm/sequences",
     instances=100,
     errata=("svm.erratum-19", "svm.erratum-20"),
@@ -148,7 +149,7 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"$\mathrm{cone}_\epsilon(\alpha)=\{W\in\mathcal R_m:\min_{i\in[n]}\max_{t\in\mathrm{low}_{ik}}"
     r"\min_{\tau\in\mathrm{high}_{ik}}\langle F_{ikt}-F_{ik\tau},W\rangle\ge\epsilon\|W\|_F\}$.",
     page="svm/sequences",
-    status="holds with correction",
+    status="definition",
     correction=r"The outer minimum runs over $i\in[n]$ and $k\in[K]$: as printed $k$ is free.",
     instances=200,
     errata=("svm.erratum-20", "svm.erratum-25"),
@@ -203,6 +204,7 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"$h_k$ are $L_h$-Lipschitz, and for some $c_\alpha>0$ every convex combination $x(s)$ over "
     r"$\mathrm{low}^\alpha_{ik}\cup\{\alpha_{ik}\}$ has $Y_{ik}h_k(x(s))\le\gamma^\alpha_{ik}-c("
     r"1-s_{\alpha_{ik}})$.",
+    status="definition",
     page="svm/many",
     instances=300,
     reason="Inside: linear heads with the $c_\\alpha$ of (87), attained at corners; convex (ReLU) "
