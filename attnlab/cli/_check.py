@@ -61,8 +61,8 @@ def run(given: argparse.Namespace) -> int:
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
-    short = ("definition", "holds", "corrected", "fails", "out of reach", "extraction", "total")
-    yield f"{'':32}" + "".join(f"{name:>14}" for name in short)
+    short = ("definition", "holds", "corrected", "fails", "unreached", "extraction", "total")
+    yield f"{'':31}" + "".join(f"{name:>11}" for name in short)
     for group, found in claims.counts(chosen).items():
         numbers = (*found.values(), sum(found.values()))
-        yield f"{group:32}" + "".join(f"{number:>14}" for number in numbers)
+        yield f"{group:31}" + "".join(f"{number:>11}" for number in numbers)
