@@ -514,19 +514,31 @@ def test_margin_is_zero_where_nothing_separates() -> None:
     assert not any(D.any() for D in found.direction.values())
 
 
-def test_margin_of_two_nearly_equal_samples_with_opposite_labels() -> None:
-    """A margin of a ten millionth of the features: reached, and bounded from the other side."""
+@pytest.mark.parametrize("apart", [1e-4, 1e-5, 1e-6, 1e-7])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_margin_of_two_nearly_equal_samples_with_opposite_labels(apart: float, seed: int) -> None:
+    """A margin of a ten millionth of the features and less: reached, and bounded as closely."""
     p = regression(6, 4, 8)
     X, y = np.array(p.X), np.sign(p.y)
-    X[1], y[1] = X[0] * (1.0 + 1e-7), -y[0]
+    X[1], y[1] = X[0] * (1.0 + apart), -y[0]
     q, model = problems.SequenceProblem(X=X, y=y), models.Encoder(width=60)
-    params = model.init(q, rng=0)
+    params = model.init(q, rng=seed)
     found = ntk.margin(model, params, q)
-    assert 0.0 < found.margin < 1e-6
-    assert found.gap < 1e-6
-    J = ntk.jacobian(model, params, q)
-    reached = q.y * sum(flat(J[name]) @ found.direction[name].ravel() for name in J)
-    assert reached.min() == pytest.approx(float(found.margin), rel=1e-6, abs=0.0)
+    assert found.status == "optimal"
+    assert 0.0 < found.margin < 10.0 * apart
+    assert found.gap <= 1e-9
+    J = {
+        name: flat(array).astype(np.longdouble)
+        for name, array in ntk.jacobian(model, params, q).items()
+    }
+    reached = q.y * sum(J[name] @ found.direction[name].ravel() for name in J)
+    # the Jacobian's own rounding, in lengths of a feature, is what is left
+    features = np.concatenate([J[name] for name in J], axis=1)
+    rounding = 4.0 * np.finfo(float).eps * np.linalg.norm(features.astype(float), axis=1).max()
+    assert abs(reached.min() - found.margin) <= rounding
+    assert rounding < 1e-6 * found.margin
+    bound = np.linalg.norm((found.multipliers * q.y) @ features.astype(float))
+    assert bound == pytest.approx(float(found.margin), rel=1e-6, abs=0.0)
 
 
 def test_margins_of_a_batch() -> None:

@@ -15,6 +15,8 @@ from attnlab.ntk._features import prepared, tangent
 from attnlab.svm._least_norm import GAP, UNRESOLVED, solve
 from attnlab.svm._rows import Dense
 
+HARD = 1e-5  # margins below this share of the features lose digits to the rounding of a direction
+MOVED = 1e-13  # what rounding may ask of an entry, relative to the largest
 FEATURES = 2**22  # entries of features that are formed; beyond that, coordinates of the Gram
 
 
@@ -117,6 +119,9 @@ def margin(model: Model, params: Params, problem: Any) -> TangentMargin:
     size = _norm(direction, len(trials))
     direction = _times(direction, 1.0 / np.where(size > 0.0, size, 1.0))
     reached = y * sum(block.apply(direction[name]) for name, block in blocks.items())
+    hard = works & (bound < HARD * longest)
+    if formed and hard.any():
+        direction, reached = _held(direction, reached, rows, lam, np.where(hard, bound, 0.0))
     good = works & (reached.min(axis=-1) > 0.0)
     direction = _times(direction, good.astype(float))
     value = np.where(good, reached.min(axis=-1), 0.0)
@@ -129,6 +134,40 @@ def margin(model: Model, params: Params, problem: Any) -> TangentMargin:
     return TangentMargin(
         np.asarray(value), direction, lam, np.asarray(gap), status if trials else str(status[()])
     )
+
+
+def _held(
+    direction: Params, reached: Array, rows: Dense, lam: Array, best: Array
+) -> tuple[Params, Array]:
+    """Directions and margins; where ``best > 0``, such that a margin that small is held."""
+    trials, n = reached.shape[:-1], reached.shape[-1]
+    flat = np.concatenate([D.reshape(*trials, -1) for D in direction.values()], axis=-1)
+    units, found = flat.reshape(-1, flat.shape[-1]), reached.reshape(-1, n).copy()
+    for k in np.flatnonzero(best):
+        features, margin = rows.features[k], best.flat[k]
+        support = features[lam.reshape(-1, n)[k] > 0.0]
+        units[k] = _rounded(units[k], support, np.full(len(support), margin))
+        found[k] = features.astype(np.longdouble) @ units[k].astype(np.longdouble)
+    direction = _split(units.reshape(flat.shape), direction, len(trials))
+    return direction, found.reshape(reached.shape)
+
+
+def _rounded(W: Array, features: Array, margins: Array) -> Array:
+    r"""``W (D,)`` such that its products with the ``features (k, D)`` are the ``margins``.
+
+    Rounding moves them by eps ||F|| ||W||, which is much where the margin is a small part of
+    that. Small entries are rounded more finely: they take up what the others lose.
+    """
+    found = W.copy()
+    largest, exact = np.abs(found).max(), features.astype(np.longdouble)
+    for power in (6, 8, 10):
+        fine = np.abs(found) <= 2.0**-power * largest
+        if np.count_nonzero(fine) < 2 * len(features):
+            break
+        lost = (margins - exact @ found.astype(np.longdouble)).astype(np.float64)
+        found[fine] += np.linalg.lstsq(features[:, fine], lost, rcond=1e-4)[0]
+    moved = np.abs(found - W).max()
+    return found if moved <= MOVED * largest else W
 
 
 def _formed(blocks: dict[str, Block], y: Array) -> Array:

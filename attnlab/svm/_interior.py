@@ -322,9 +322,16 @@ def _inner(P: Array, r: Array) -> Array:
 
 
 def _guarded(function: Callable[..., Array], *stacks: Array) -> Array:
-    """A function of np.linalg, where one bad matrix must not stop the batch: it gives NaN."""
+    """A function of np.linalg, where one bad matrix must not stop the batch: it gives NaN.
+
+    Natively a singular matrix raises; under WebAssembly it may come back as anything not finite.
+    """
     try:
-        return function(*stacks)
+        found = function(*stacks)
+        if not np.isfinite(np.add.reduce(found, axis=None)):
+            broken = ~np.isfinite(found).all(axis=tuple(range(1, found.ndim)))
+            found[broken] = np.nan
+        return found
     except np.linalg.LinAlgError:
         if len(stacks[0]) > 1:
             parts = (tuple(a[i : i + 1] for a in stacks) for i in range(len(stacks[0])))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab._checks import Array, BoolArray
 
 ROUNDS = 30  # exchanges in the polish; the support is right up to one or two tokens
 
@@ -30,25 +30,23 @@ def weights(A: Array, b: Array) -> tuple[Array, float]:
     return np.asarray(found), float(residual)
 
 
-def polish(A: Array, b: Array, guess: Array) -> tuple[Array, Array]:
-    """The least-norm ``w`` with ``A w >= b`` and its multipliers, from a guess of the support.
+def polish(A: Array, b: Array, guess: Array) -> BoolArray:
+    """The support of the least-norm ``w`` with ``A w >= b``, from a guess of its multipliers.
 
-    The two are computed apart: near infeasibility ``A^T lam`` cancels, ``w`` itself does not.
-    One row enters (the most violated) or leaves (the most negative) at a time; the pair with the
-    least duality gap is kept.
+    One row enters (the most violated) or leaves (the most negative) at a time; the support with
+    the least duality gap is kept. Near infeasibility ``A^T lam`` cancels: ``w`` is found apart.
     """
     S = guess > 0.0
     if not S.any():
         S[np.argmax(b)] = True
-    best: tuple[Array, Array] = (np.zeros(A.shape[1]), np.maximum(guess, 0.0))
-    least = np.inf
+    best, least = S.copy(), np.inf
     for _ in range(ROUNDS):
         w = _solve(A[S], b[S])
         lam = np.zeros(len(b))
         lam[S] = np.linalg.lstsq(A[S].T, w, rcond=1e-14)[0]
         gap = relative_gap(A, b, w, np.maximum(lam, 0.0))
         if gap < least:
-            best, least = (w, np.maximum(lam, 0.0)), gap
+            best, least = S.copy(), gap
         if least < 1e-13:
             break
         drop, short = int(np.argmin(lam)), (A @ w - b) / b

@@ -94,7 +94,7 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
         if not count:
             x = np.zeros(m)
             x[inside] = np.maximum(found, 0.0)
-            return x, True
+            return x, bool(np.isfinite(x).all())
         if count < fewest:
             fewest, patience = count, PATIENCE
         else:
@@ -132,4 +132,8 @@ def _on_support(
         x = np.zeros_like(b)
         if fine.any():
             x[fine] = np.linalg.solve(matrix[fine], b[fine][..., None])[..., 0]
+    # WebAssembly's LAPACK does not raise: what is singular comes back as NaN or infinite
+    finite = np.asarray(np.isfinite(x).all(axis=1))
+    if not finite.all():
+        fine, x = fine & finite, np.where(finite[:, None], x, 0.0)
     return x if whole else np.where(S, x, 0.0), fine
