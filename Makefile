@@ -9,12 +9,13 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env test lint programs wheel pytest pythons bench lock picture clean read book lab sweeps course coverage
+.PHONY: help env test lint programs wheel pytest pythons bench lock picture clean read book lab sweeps course coverage kernels test-kernels
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make read    set everything up, build the book and serve it"
 	@echo "make test    set everything up and run every check"
+	@echo "make test-kernels  the same verdict under each of OpenBLAS's kernels (an hour)"
 	@echo "make book    build the book (_build/html)"
 	@echo "make lab     open the pages as notebooks in JupyterLab"
 	@echo "make env     only set up (.venv)"
@@ -39,7 +40,16 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@touch $@
 
 # -- checks ------------------------------------------------------------------------------------
-test: lint programs pythons book pytest
+test: lint programs pythons book pytest kernels
+
+# the most sensitive tests under three of OpenBLAS's kernels, a minute
+kernels: env
+	$(BIN)/python .ci/kernels --sensitive
+
+# all that passes through BLAS or LAPACK, under each kernel, then all pages under two of them
+test-kernels: env
+	$(BIN)/python .ci/kernels
+	$(BIN)/python .ci/kernels --pages
 
 # a browser and a sandbox, where they are missing
 programs: env
