@@ -1,4 +1,4 @@
-"""What figures cost, as measured: ``python -m benchmarks.costs`` renews the table."""
+"""What figures cost, as measured: ``python -m benchmarks.figures`` renews the table."""
 
 from __future__ import annotations
 
