@@ -6,6 +6,8 @@ what happens, `svm` where it goes. Leading axes are trials, everywhere.
 What goes in
     `problems.TokenProblem`, `problems.SequenceProblem`
         the two kinds of data: one query a sample, or every token a query
+    `problems.selection`
+        one token a sample, checked against the data and its mask
     `problems.sphere`, `problems.sequence`, `problems.causal`
         random tokens of the svm paper; sequence-to-sequence and causal forms
     `problems.orthogonal`, `problems.gaussian`, `problems.bad_direction`, `problems.two_token`
@@ -152,7 +154,7 @@ Where it goes
         the answers; `svm.InfeasibleMargin` is the error that carries one
 
 What is proven wrong, or survives
-    `claims.all`, `claims.get`, `claims.select`, `claims.run`
+    `claims.all`, `claims.get`, `claims.select`, `claims.run`, `claims.counts`
         every numbered statement and erratum of the four papers, as a check
     `claims.Claim`, `claims.Evidence`, `claims.Measurement`, `claims.Outcome`
         a statement with its status, and what its check found

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm
+from attnlab import models, optim, problems, svm, theory
 
 Row = tuple[Callable[[], Any], str, str, str]
 
@@ -21,6 +21,7 @@ MASK = np.ones((5, 2, 3), bool)
 MASK[:, 1, 2] = False
 MASKED = problems.TokenProblem(P.X, P.z, P.y, P.v, mask=MASK)
 SEQUENCES = problems.SequenceProblem(P.X, P.y)
+W = np.zeros((5, 4, 4))
 PAIR = np.tile([True, True, False], (5, 2, 1))
 S = np.tile([0.5, 0.5, 0.0], (5, 2, 1))
 GEN = svm.general_svm(P, selected=PAIR)
@@ -78,6 +79,15 @@ ROWS: dict[str, Row] = {
         "tokens that the mask allows",
         "a masked token",
     ),
+    **{
+        f"a masked token, {name}": (call, "tokens", "tokens that the mask allows", "a masked token")
+        for name, call in {
+            "token_margins": lambda: theory.svm.token_margins(MASKED, W, tokens(2, (3, 1))),
+            "features": lambda: theory.svm.features(MASKED, tokens(2, (3, 1))),
+            "score_gaps": lambda: theory.svm.score_gaps(MASKED, tokens(2, (3, 1))),
+            "selection": lambda: problems.selection(MASKED, tokens(2, (3, 1))),
+        }.items()
+    },
     "unknown norm": (
         lambda: svm.attention_svm(P, norm="frob"),
         "norm",

@@ -4,7 +4,7 @@ Constructors are pure: whatever is drawn comes from the ``rng`` they are given. 
 trials, so ``trials=500`` gives five hundred independent instances in one array.
 """
 
-from attnlab.problems._records import SequenceProblem, Source, TokenProblem
+from attnlab.problems._records import SequenceProblem, Source, TokenProblem, selection
 from attnlab.problems._sequences import (
     Mixture,
     Teacher,
@@ -27,6 +27,7 @@ __all__ = [
     "gaussian_regression",
     "orthogonal",
     "planted",
+    "selection",
     "sequence",
     "sphere",
     "tokenized_mixture",

@@ -161,10 +161,56 @@ class TokenProblem(_Record):
         return check.seal(scores.argmax(axis=-1))
 
     @cached_property
+    def allowed(self) -> BoolArray:
+        """Tokens that may be attended to, boolean ``(..., n, T)``: the mask, or all of them."""
+        if self.mask is not None:
+            return self.mask
+        return check.seal(np.ones(self.X.shape[:-1], bool))
+
+    @cached_property
     def best(self) -> Array:
         r"""$\gamma_{i\,\mathrm{opt}_i}$, the score of the optimal token, shape ``(..., n)``."""
         picked = np.take_along_axis(self.scores, self.optimal[..., None], axis=-1)
         return check.seal(np.ascontiguousarray(picked[..., 0]))
+
+
+def selection(problem: TokenProblem, tokens: Any = None) -> IntArray:
+    r"""A selection of one token a sample, checked: whole numbers in range that the mask allows.
+
+    Args:
+        problem: the data.
+        tokens: the selection $\alpha$ ``(..., n)``; None for the optimal tokens.
+
+    Returns:
+        The selected tokens, integers ``(..., n)``.
+
+    Examples:
+        >>> from attnlab import problems
+        >>> p = problems.TokenProblem(
+        ...     X=[[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]], z=[[1.0, 1.0]], y=[1.0], v=[0.0, 2.0],
+        ...     mask=[[True, True, False]])
+        >>> problems.selection(p).tolist(), problems.selection(p, [0]).tolist()
+        ([1], [0])
+        >>> problems.selection(p, [2])
+        Traceback (most recent call last):
+        ValueError: tokens: expected tokens that the mask allows, got a masked token
+
+    Reference: svm, Section 2.1.
+    """
+    if not isinstance(problem, TokenProblem):
+        raise check.fail("problem", "a TokenProblem", type(problem).__name__)
+    if tokens is None:
+        return problem.optimal
+    alpha = np.asarray(tokens)
+    if alpha.dtype.kind not in "iu":
+        raise check.fail("tokens", "whole numbers", f"dtype {alpha.dtype}")
+    check.shape("tokens", alpha, (*problem.trials, problem.n), "one token a sample")
+    if alpha.min() < 0 or alpha.max() >= problem.T:
+        odd = int(alpha.min() if alpha.min() < 0 else alpha.max())
+        raise check.fail("tokens", f"tokens from 0 to {problem.T - 1}", odd)
+    if not np.take_along_axis(problem.allowed, alpha[..., None], axis=-1).all():
+        raise check.fail("tokens", "tokens that the mask allows", "a masked token")
+    return alpha.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

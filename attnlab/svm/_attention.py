@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray
-from attnlab.problems import TokenProblem
+from attnlab.problems import TokenProblem, selection
 from attnlab.svm._least_norm import Answer, solve
 from attnlab.svm._margin import InfeasibleMargin, Margin
 from attnlab.svm._rows import Dense, RankOne
@@ -146,26 +146,6 @@ def _untamed(answer: Answer, rows: RankOne, factor: Array) -> Answer:
                 answer.multipliers,
             ),
         )
-
-
-def selection(problem: TokenProblem, tokens: Any) -> IntArray:
-    """Selected tokens as whole numbers in range that the mask allows."""
-    if not isinstance(problem, TokenProblem):
-        raise check.fail("problem", "a TokenProblem", type(problem).__name__)
-    if tokens is None:
-        return problem.optimal
-    alpha = np.asarray(tokens)
-    if alpha.dtype.kind not in "iu":
-        raise check.fail("tokens", "whole numbers", f"dtype {alpha.dtype}")
-    check.shape("tokens", alpha, (*problem.trials, problem.n), "one token a sample")
-    if alpha.min() < 0 or alpha.max() >= problem.T:
-        odd = int(alpha.min() if alpha.min() < 0 else alpha.max())
-        raise check.fail("tokens", f"tokens from 0 to {problem.T - 1}", odd)
-    if problem.mask is not None:
-        allowed = np.take_along_axis(problem.mask, alpha[..., None], axis=-1)
-        if not allowed.all():
-            raise check.fail("tokens", "tokens that the mask allows", "a masked token")
-    return alpha.astype(np.int64)
 
 
 def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]:

@@ -10,8 +10,8 @@ import numpy as np
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray
 from attnlab.models import Attention
-from attnlab.problems import TokenProblem
-from attnlab.svm._attention import attention_svm, selection
+from attnlab.problems import TokenProblem, selection
+from attnlab.svm._attention import attention_svm
 from attnlab.svm._margin import Margin
 
 ENUMERATION_LIMIT = 100_000  # selections T^n times trials that may be solved one and all
@@ -106,7 +106,7 @@ def locally_optimal(problem: TokenProblem, tokens: Any = None) -> LocalOptimalit
     """
     alpha = selection(problem, tokens)
     margin = _batched(problem, alpha)
-    scores, allowed = problem.scores, _allowed(problem)
+    scores, allowed = problem.scores, problem.allowed
     own = np.take_along_axis(scores, alpha[..., None], axis=-1)
     neighbours = margin.support & allowed
     solved = np.asarray(margin.status == "optimal")
@@ -309,16 +309,10 @@ def _batched(problem: TokenProblem, alpha: IntArray) -> Margin:
         return error.margin
 
 
-def _allowed(problem: TokenProblem) -> BoolArray:
-    if problem.mask is None:
-        return np.ones((*problem.trials, problem.n, problem.T), bool)
-    return problem.mask
-
-
 def _others(problem: TokenProblem) -> BoolArray:
     """Tokens that may be attended to and are not optimal; refuses other kinds of problem."""
     opt = selection(problem, None)
-    return np.asarray(_allowed(problem) & (np.arange(problem.T) != opt[..., None]))
+    return np.asarray(problem.allowed & (np.arange(problem.T) != opt[..., None]))
 
 
 def _lead(problem: TokenProblem) -> Array:

@@ -11,8 +11,8 @@ from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray, Rng
 from attnlab.models import Attention, Params
 from attnlab.models._base import fit
-from attnlab.problems import TokenProblem
-from attnlab.svm._attention import attention_svm, selection
+from attnlab.problems import TokenProblem, selection
+from attnlab.svm._attention import attention_svm
 from attnlab.svm._log_loss import Sphere, better, matrix, within
 
 NEARLY_LINEAR = 0.25  # largest logit on the first sphere of the continuation

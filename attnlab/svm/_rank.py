@@ -8,8 +8,8 @@ import numpy as np
 
 from attnlab import _checks as check
 from attnlab._checks import Array
-from attnlab.problems import TokenProblem
-from attnlab.svm._attention import attention_svm, rows_of, selection
+from attnlab.problems import TokenProblem, selection
+from attnlab.svm._attention import attention_svm, rows_of
 from attnlab.svm._least_norm import GAP, solve
 from attnlab.svm._margin import Margin
 from attnlab.svm._rows import RankOne

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from attnlab_book import evidence
+from attnlab_calls import public
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -23,22 +25,8 @@ from sphinx.util.nodes import make_refnode
 from attnlab import claims
 
 BOOK = Path(__file__).resolve().parents[1]
-ROOMS = (
-    "problems", "models", "optim", "svm", "ntk", "curvature", "theory.multihead",
-    "theory.encoder", "theory.bias", "theory.svm", "claims", "figures", "widgets", "course",
-)  # fmt: skip
 SECTION = re.compile(r"^(Args|Returns|Raises|Examples|Reference|Attributes):[ ]*(.*)$")
 CALL = re.compile(r"\b((?:theory\.)?\w+\.\w+)\b")
-
-
-@cache
-def names() -> dict[str, tuple[str, str]]:
-    """Public names, with their room and own name."""
-    found = {}
-    for room in ROOMS:
-        for name in importlib.import_module(f"attnlab.{room}").__all__:
-            found[f"{room}.{name}"] = (room, name)
-    return found
 
 
 def anchor(full: str) -> str:
@@ -59,27 +47,20 @@ def used() -> dict[str, list[str]]:
         page = "book/" + path.relative_to(BOOK).with_suffix("").as_posix()
         if page.startswith(("book/api/", "book/_", "book/coursework/")):
             continue
-        for full in sorted(set(CALL.findall(path.read_text("utf-8"))) & set(names())):
+        for full in sorted(set(CALL.findall(path.read_text("utf-8"))) & set(public())):
             found.setdefault(full, []).append(page)
     return found
 
 
 @cache
-def tested() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Names by the claims whose checks call them, and claims by the names they call."""
-    by_name: dict[str, list[str]] = {}
-    by_claim: dict[str, list[str]] = {}
-    for claim in claims.all():
-        source = inspect.getsource(claim.measure)
-        room = f"theory.{claim.paper}."
-        for full in sorted(set(CALL.findall(source))):
-            known = full if full in names() else ""
-            if not known and full.startswith("theory.") and room + full[7:] in names():
-                known = room + full[7:]
-            if known:
-                by_name.setdefault(known, []).append(claim.id)
-                by_claim.setdefault(claim.id, []).append(known)
-    return by_name, by_claim
+def tested() -> dict[str, list[str]]:
+    """Names by the claims whose checks ran them in this build, those that call them first."""
+    found: dict[str, list[str]] = {}
+    for near in ("calls", "reaches"):
+        for claim, entry in evidence().items():
+            for full in entry[near]:
+                found.setdefault(full, []).append(claim)
+    return found
 
 
 def parts(text: str) -> list[tuple[str, str]]:
@@ -96,7 +77,7 @@ def parts(text: str) -> list[tuple[str, str]]:
 
 def entry(full: str) -> str:
     """A name's reference as MyST."""
-    room, name = names()[full]
+    room, name = public()[full]
     thing: Any = getattr(importlib.import_module(f"attnlab.{room}"), name)
     text = inspect.getdoc(thing) or ""
     try:
@@ -132,7 +113,7 @@ class Api(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """One section a name."""
         room, found = self.arguments[0], []
-        for full, (home, name) in names().items():
+        for full, (home, name) in public().items():
             if home != room:
                 continue
             section = nodes.section(ids=[anchor(full)], names=[full])
@@ -143,7 +124,7 @@ class Api(SphinxDirective):
             section += box.children
             line = nodes.paragraph(classes=["al-links"])
             builder, here = self.env.app.builder, self.env.docname
-            for words, targets in (("Used in", used()), ("Tests", tested()[0])):
+            for words, targets in (("Used in", used()), ("Tests", tested())):
                 links = []
                 for target in targets.get(full, [])[:12]:
                     if words == "Used in":
@@ -169,9 +150,9 @@ def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Words that are public names lead to their reference."""
     for literal in list(doctree.findall(nodes.literal)):
         full = literal.astext().removeprefix("attnlab.").removesuffix("()")
-        if full not in names() or isinstance(literal.parent, nodes.reference):
+        if full not in public() or isinstance(literal.parent, nodes.reference):
             continue
-        room, _ = names()[full]
+        room, _ = public()[full]
         if docname == page_of(room) or page_of(room) not in app.env.found_docs:
             continue
         inside: Any = literal.parent
@@ -194,7 +175,7 @@ def context(
         return
     links = []
     for full in mine:
-        page = page_of(names()[full][0])
+        page = page_of(public()[full][0])
         if page in app.env.found_docs:
             links.append(
                 f'<a href="{given["pathto"](page)}#{anchor(full)}"><code>{full}</code></a>'

@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlparse
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from attnlab import theory
+
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 
 PAGES = (
@@ -91,6 +93,16 @@ def test_pictures_have_alternative_text(page: str) -> None:
     for picture in read(HTML / page).pictures:
         assert (picture.get("alt") or "").strip(), f"{page}: {picture.get('src')}"
         assert not re.search(r"\.(png|svg)$", picture["alt"] or ""), f"{page}: a file name"
+
+
+def test_every_name_of_theory_leads_to_the_checks_that_ran_it() -> None:
+    evidence = json.loads((HTML.parent / "evidence.json").read_text())
+    ran = {name for entry in evidence.values() for name in entry["calls"] + entry["reaches"]}
+    for paper in theory.__all__:
+        page = (HTML / "book" / "api" / f"theory-{paper}.html").read_text(encoding="utf-8")
+        names = [f"theory.{paper}.{name}" for name in getattr(theory, paper).__all__]
+        assert not set(names) - ran
+        assert page.count("Tests: <a") == len(names)
 
 
 # notes when the first explorable has drawn itself

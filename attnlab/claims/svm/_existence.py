@@ -70,6 +70,12 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     narrow = problems.sphere(n=3, T=4, d=2, trials=max(instances, 30), rng=rng)
     solved = svm.attention_svm(narrow).status == "optimal"
     yield at_least("feasible with d below the bound", solved, 1.0, role="outside")
+    for n, T in SIZES:  # what the proof needs is independence, and that ends with the count
+        d = theory.svm.counting_dimension(n, T) - 1
+        drawn = problems.sphere(n=n, T=T, d=d, trials=instances, rng=rng)
+        features = theory.svm.features(drawn).reshape(instances, n * T, d * d)
+        what = f"independent features with d one below the count, n={n} T={T} d={d}"
+        yield at_least(what, np.linalg.matrix_rank(features), n * (T - 1), role="outside")
 
 
 @claim(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from attnlab import _checks as check
 from attnlab._checks import Array
 from attnlab.problems import TokenProblem
-from attnlab.theory.svm._tokens import allowed, matrices, others, score_gaps, token_margins
+from attnlab.theory.svm._tokens import matrices, others, score_gaps, token_margins
 
 LOSSES = ("logistic", "exponential", "correlation")
 
@@ -158,7 +158,7 @@ def lemma_9_bound(
     rest = others(problem, problem.optimal)
     margin = np.where(rest, token_margins(problem, W), np.inf).min(axis=-1)
     missing = np.where(rest, s, 0.0).sum(axis=-1)
-    own = np.where(allowed(problem) & ~rest, s, 0.0).sum(axis=-1)
+    own = np.where(problem.allowed & ~rest, s, 0.0).sum(axis=-1)
     lead = score_gaps(problem)[0]
     return np.asarray((slope * margin * lead * own * missing).mean(axis=-1))
 

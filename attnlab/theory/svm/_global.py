@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from attnlab import _checks as check
 from attnlab._checks import Array
 from attnlab.problems import TokenProblem
-from attnlab.theory.svm._tokens import allowed, frobenius, matrices, others, score_gaps, span
+from attnlab.theory.svm._tokens import frobenius, matrices, others, score_gaps, span
 
 
 def reach(problem: TokenProblem, W_mm: ArrayLike, *, differences: bool = False) -> Array:
@@ -31,7 +31,7 @@ def reach(problem: TokenProblem, W_mm: ArrayLike, *, differences: bool = False) 
     Reference: svm, equations 53 and 67.
     """
     W = matrices("W_mm", W_mm, problem)
-    ok = allowed(problem)
+    ok = problem.allowed
     size = np.where(ok, np.linalg.norm(problem.X, axis=-1), 0.0).max(axis=-1)
     if differences:
         apart = np.linalg.norm(problem.X[..., :, None, :] - problem.X[..., None, :, :], axis=-1)

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray
-from attnlab.problems import TokenProblem
+from attnlab.problems import TokenProblem, selection
 from attnlab.theory.svm._global import reach
-from attnlab.theory.svm._tokens import chosen, frobenius, matrices, others, span, token_margins
+from attnlab.theory.svm._tokens import frobenius, matrices, others, span, token_margins
 
 SUPPORT = 1e-6  # a margin of 1 up to this much
 
@@ -90,7 +90,7 @@ def local_constants(
 
     Reference: svm, Theorem 7, equations 67 and 74.
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     W = matrices("W_mm", W_mm, problem)
     near, far = support(problem, W, alpha)
     margins = token_margins(problem, W, alpha)
@@ -144,7 +144,7 @@ def lemma_13_bounds(
 
     Reference: svm, Lemma 13 and equation 75.
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     s, slope = check.frozen("attention", attention, ndim=2), check.frozen("slopes", slopes, ndim=1)
     near, _ = support(problem, matrices("W_mm", W_mm, problem), alpha)
     if not near.any(axis=-1).all():

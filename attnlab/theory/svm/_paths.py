@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray
-from attnlab.problems import TokenProblem
-from attnlab.theory.svm._tokens import allowed, chosen, matrices, others
+from attnlab.problems import TokenProblem, selection
+from attnlab.theory.svm._tokens import matrices, others
 
 
 def low_high(problem: TokenProblem, tokens: Any) -> tuple[BoolArray, BoolArray]:
@@ -33,7 +33,7 @@ def low_high(problem: TokenProblem, tokens: Any) -> tuple[BoolArray, BoolArray]:
 
     Reference: svm, Definitions 3 and 5.
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     rest = others(problem, alpha)
     below = problem.scores < np.take_along_axis(problem.scores, alpha[..., None], axis=-1)
     return rest & below, rest & ~below
@@ -97,7 +97,7 @@ def cone_distance(problem: TokenProblem, W: ArrayLike, tokens: Any) -> Array:
     """
     margins = cone_margins(problem, W, tokens)
     apart = np.linalg.norm(problem.X[..., :, None, :] - problem.X[..., None, :, :], axis=-1)
-    ok = allowed(problem)
+    ok = problem.allowed
     apart = np.where(ok[..., :, None] & ok[..., None, :], apart, 0.0).max(axis=(-1, -2))
     speed = apart * np.linalg.norm(problem.z, axis=-1)
     return np.asarray(np.maximum(-margins / speed, 0.0).max(axis=-1))
@@ -125,10 +125,10 @@ def score_constants(problem: TokenProblem, tokens: Any = None) -> tuple[Array, A
 
     Reference: svm, Assumption E, equations 87 and 90.
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     low, _ = low_high(problem, alpha)
     apart = np.linalg.norm(problem.X[..., :, None, :] - problem.X[..., None, :, :], axis=-1)
-    ok = allowed(problem)
+    ok = problem.allowed
     apart = np.where(ok[..., :, None] & ok[..., None, :], apart, 0.0).max(axis=(-1, -2, -3))
     own = np.take_along_axis(problem.scores, alpha[..., None], axis=-1)
     c = np.where(low, own - problem.scores, np.inf).min(axis=(-1, -2))

@@ -9,34 +9,12 @@ from numpy.typing import ArrayLike
 
 from attnlab import _checks as check
 from attnlab._checks import Array, BoolArray, IntArray
-from attnlab.problems import TokenProblem
-
-
-def chosen(problem: TokenProblem, tokens: Any) -> IntArray:
-    """A selection as whole numbers in range, the optimal tokens where None."""
-    if not isinstance(problem, TokenProblem):
-        raise check.fail("problem", "a TokenProblem", type(problem).__name__)
-    if tokens is None:
-        return problem.optimal
-    alpha = np.asarray(tokens)
-    if alpha.dtype.kind not in "iu":
-        raise check.fail("tokens", "whole numbers", f"dtype {alpha.dtype}")
-    check.shape("tokens", alpha, (*problem.trials, problem.n), "one token a sample")
-    if alpha.min() < 0 or alpha.max() >= problem.T:
-        raise check.fail("tokens", f"tokens from 0 to {problem.T - 1}", alpha.tolist())
-    return alpha.astype(np.int64)
-
-
-def allowed(problem: TokenProblem) -> BoolArray:
-    """Tokens that may be attended to, ``(..., n, T)``."""
-    if problem.mask is None:
-        return np.ones((*problem.trials, problem.n, problem.T), bool)
-    return problem.mask
+from attnlab.problems import TokenProblem, selection
 
 
 def others(problem: TokenProblem, alpha: IntArray) -> BoolArray:
     """Tokens that may be attended to and are not selected, ``(..., n, T)``."""
-    return np.asarray(allowed(problem) & (np.arange(problem.T) != alpha[..., None]))
+    return np.asarray(problem.allowed & (np.arange(problem.T) != alpha[..., None]))
 
 
 def matrices(name: str, W: Any, problem: TokenProblem) -> Array:
@@ -76,7 +54,7 @@ def token_margins(problem: TokenProblem, W: ArrayLike, tokens: Any = None) -> Ar
 
     Reference: svm, (Att-SVM).
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     W = matrices("W", W, problem)
     logits = (problem.X @ (problem.z @ W.swapaxes(-1, -2))[..., None])[..., 0]
     index = np.broadcast_to(alpha, logits.shape[:-1])[..., None]
@@ -110,7 +88,7 @@ def features(problem: TokenProblem, tokens: Any = None) -> Array:
 
     Reference: svm, Section 2.1 and Appendix E.
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     best = np.take_along_axis(problem.X, alpha[..., None, None], axis=-2)
     left = np.where(others(problem, alpha)[..., None], best - problem.X, 0.0)
     return np.asarray(left[..., :, None] * problem.z[..., None, None, :])
@@ -137,7 +115,7 @@ def score_gaps(problem: TokenProblem, tokens: Any = None) -> tuple[Array, Array]
 
     Reference: svm, Appendix B.4 (before equation 57).
     """
-    alpha = chosen(problem, tokens)
+    alpha = selection(problem, tokens)
     rest = others(problem, alpha)
     if not rest.any(axis=-1).all():
         raise check.fail("problem", "a second token in every sample", "a sample that shows one")
@@ -163,6 +141,6 @@ def span(problem: TokenProblem) -> Array:
 
     Reference: svm, Lemma 7 and Appendices B.4 and C.
     """
-    ok, scores = allowed(problem), problem.scores
+    ok, scores = problem.allowed, problem.scores
     high = np.where(ok, scores, -np.inf).max(axis=-1)
     return np.asarray((high - np.where(ok, scores, np.inf).min(axis=-1)).max(axis=-1))
