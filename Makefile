@@ -70,7 +70,7 @@ wheel: env
 	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
 
 pytest: wheel
-	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --dist worksteal --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab
+	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --dist worksteal --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab $(WHEEL)/attnbook
 
 pythons: wheel
 	$(BIN)/python .ci/newer-pythons _build/dist/*.whl
@@ -90,9 +90,9 @@ picture: env
 	$(BIN)/python book/pictures/readme.py
 
 sweeps: env
-	$(BIN)/python -m attnlab.widgets.sweeps
-	$(BIN)/python -m attnlab.widgets.sweeps_encoder
-	$(BIN)/python -m attnlab.widgets.planted
+	$(BIN)/python -m attnbook.widgets.sweeps
+	$(BIN)/python -m attnbook.widgets.sweeps_encoder
+	$(BIN)/python -m attnbook.widgets.planted
 
 # -- the book ----------------------------------------------------------------------------------
 book: env
@@ -109,7 +109,7 @@ coverage: env
 
 # -- coursework --------------------------------------------------------------------------------
 course: env programs wheel
-	$(BIN)/python -m attnlab.course._make --wheel _build/dist/*.whl
+	$(BIN)/python -m attnbook.course._make --wheel _build/dist/*.whl
 
 clean:
 	rm -rf $(VENV) _build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from attnlab import course
-from attnlab.course import _notebook as notebooks
-from attnlab.course._source import SETS
+from attnbook import course
+from attnbook.course import _notebook as notebooks
+from attnbook.course._source import SETS
 
 
 def main() -> int:

@@ -7,14 +7,14 @@ import sys
 import time
 from pathlib import Path
 
-from attnlab import figures
-from attnlab.figures._output import versions
-from attnlab.figures._workers import cores
+from attnbook import figures
+from attnbook.figures._output import versions
+from attnbook.figures._workers import cores
 from benchmarks import timing
 
 
 def costs(presets: tuple[str, ...] = ("quick",), names: tuple[str, ...] = ()) -> None:
-    """Measure every figure and renew ``attnlab/figures/costs.json``, which the listing prints."""
+    """Measure every figure and renew ``costs.json`` of `figures`, which the listing prints."""
     place = Path(figures.__file__).with_name("costs.json")
     record = json.loads(place.read_text()) if place.is_file() else {"seconds": {}}
     for figure in figures.all():

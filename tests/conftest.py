@@ -56,11 +56,11 @@ Mutant = Callable[[Callable[..., object]], Callable[..., object]]
 def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
     """``verdict(claim, target, mutant)``: does the evidence still agree once ``target`` is broken?
 
-    ``target`` is a dotted path such as ``"attnlab.theory.svm.water_filling"``; ``mutant`` takes
+    ``target`` is a dotted path such as ``"attnbook.theory.svm.water_filling"``; ``mutant`` takes
     the true function and returns the broken one. A mutant that raises proves nothing, so errors
     are not caught.
     """
-    from attnlab import claims
+    from attnbook import claims
 
     def run(name: str, target: str, mutant: Mutant, seed: int = 0) -> bool:
         module, _, attribute = target.rpartition(".")

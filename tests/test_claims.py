@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from attnlab import claims
-from attnlab.claims import Claim, Measurement
-from attnlab.claims._measure import at_least, at_most, equal, slope
-from attnlab.claims._pages import PAGES
-from attnlab.claims._registry import PAPERS
+from attnbook import claims
+from attnbook.claims import Claim, Measurement
+from attnbook.claims._measure import at_least, at_most, equal, slope
+from attnbook.claims._pages import PAGES
+from attnbook.claims._registry import PAPERS
 
 LEDGER = claims.all()
 # How many numbered statements and errata the four papers have.

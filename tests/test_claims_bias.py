@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import problems, theory
+from attnbook import theory
+from attnlab import problems
 
-BIAS = "attnlab.theory.bias."
+BIAS = "attnbook.theory.bias."
 
 
 def times(factor: float) -> Callable[..., Any]:

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import claims, models, problems
-from attnlab.claims.bias._errata._tools import at_optimal, copies, leads
+from attnbook import claims
+from attnbook.claims.bias._errata._tools import at_optimal, copies, leads
+from attnlab import models, problems
 
 Verdict = Callable[..., bool]
-ROOM = "attnlab.theory.bias."
+ROOM = "attnbook.theory.bias."
 
 
 def _times(factor: float) -> Callable[[Any], Any]:
@@ -91,7 +92,7 @@ def test_a_broken_formula_is_noticed(
 
 
 def test_logits_of_the_wrong_sign_are_noticed(verdict: Verdict) -> None:
-    target = "attnlab.claims.bias._errata._steps.leads"
+    target = "attnbook.claims.bias._errata._steps.leads"
     assert not verdict("bias.erratum-13", target, lambda true: lambda W, p: true(-W, p))
 
 
@@ -105,7 +106,7 @@ def test_the_sign_of_the_expansion_is_noticed(verdict: Verdict) -> None:
 
 
 def test_adverse_tokens_are_noticed_when_they_are_harmless(verdict: Verdict) -> None:
-    target = "attnlab.claims.bias._errata._scale._adverse"
+    target = "attnbook.claims.bias._errata._scale._adverse"
     harmless = lambda true: lambda n, d, alpha, logs: true(n, d, alpha, logs / 1e4)  # noqa: E731
     assert not verdict("bias.erratum-17", target, harmless)
 

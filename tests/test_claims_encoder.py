@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, ntk, problems, theory
+from attnbook import theory
+from attnlab import models, ntk, problems
 
 E = theory.encoder
 Mutant = Callable[[Any], Any]
 
-# Claim, what is broken (in attnlab.theory.encoder unless it has a dot), the mutant, in words.
+# Claim, what is broken (in attnbook.theory.encoder unless it has a dot), the mutant, in words.
 MUTANTS: list[tuple[str, str, Mutant, str]] = [
     ("assumption-1", "input_bound", lambda f: lambda X: f(X) * X.shape[-2] ** 0.5, "root lost"),
     ("assumption-3", "similarity", lambda f: lambda X: np.sqrt(f(X)), "missing square"),
@@ -136,7 +137,7 @@ MUTANTS: list[tuple[str, str, Mutant, str]] = [
 def test_a_broken_bound_is_noticed(
     claim: str, target: str, mutant: Mutant, words: str, verdict: Callable[..., bool]
 ) -> None:
-    path = f"attnlab.{target}" if "." in target else f"attnlab.theory.encoder.{target}"
+    path = f"attnlab.{target}" if "." in target else f"attnbook.theory.encoder.{target}"
     assert verdict(f"encoder.{claim}", path, mutant) is False, words
 
 

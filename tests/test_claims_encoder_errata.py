@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import claims
+from attnbook import claims
 
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
 ERRATA = [f"s{k}" for k in range(1, 19)] + [f"t{k}" for k in range(1, 17)]

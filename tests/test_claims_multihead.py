@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, theory
+from attnbook import theory
+from attnlab import models, optim, problems
 
 True_ = Callable[..., Any]
 Mutant = Callable[[True_], True_]
@@ -133,7 +134,7 @@ def _one_pattern_less(true: True_) -> True_:
 def test_checks_notice(
     verdict: Callable[..., bool], claim: str, target: str, mutant: Mutant
 ) -> None:
-    assert not verdict(f"multihead.{claim}", f"attnlab.theory.multihead.{target}", mutant)
+    assert not verdict(f"multihead.{claim}", f"attnbook.theory.multihead.{target}", mutant)
 
 
 def test_checks_notice_a_transposed_model(verdict: Callable[..., bool]) -> None:
@@ -153,7 +154,7 @@ def _train(rule: Any, heads: int, steps: int, seed: int = 0) -> optim.Run:
 
 @pytest.mark.parametrize("heads", [4, 16])
 def test_heads_from_zero_are_one_head_with_two_step_sizes(heads: int) -> None:
-    from attnlab.claims.multihead._runs import PartSteps
+    from attnbook.claims.multihead._runs import PartSteps
 
     whole = _train(optim.GD(1.0), heads, 100)
     U, W = theory.multihead.one_head_steps(1.0, heads)

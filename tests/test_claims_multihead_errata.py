@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from attnlab import claims
+from attnbook import claims
 
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
-THEORY = "attnlab.theory.multihead."
+THEORY = "attnbook.theory.multihead."
 NAMES = [f"multihead.erratum-{number}" for number in range(11, 35)]
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import problems, theory
+from attnbook import theory
+from attnlab import problems
 
 Function = Callable[..., Any]
 
@@ -73,7 +74,7 @@ def without_its_own_square(true: Function) -> Function:
 
 
 W_TRANSPOSED = changed(W=lambda margin: np.swapaxes(margin.W, -1, -2))
-THEORY = "attnlab.theory.svm."
+THEORY = "attnbook.theory.svm."
 MUTANTS = [
     ("definition-1", "attnlab.svm.attention_svm", W_TRANSPOSED, "transposed W"),
     ("theorem-1", THEORY + "enough_dimension", one_less, "d one too small"),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import claims
+from attnbook import claims
 
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
-THEORY = "attnlab.theory.svm."
+THEORY = "attnbook.theory.svm."
 ERRATA = [f"svm.erratum-{number}" for number in range(1, 33)]
 
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from attnlab import claims
-from attnlab.claims import _registry
-from attnlab.cli import main
+from attnbook import claims
+from attnbook.claims import _registry
+from attnbook.cli import main
 
 Capture = pytest.CaptureFixture[str]
 
@@ -77,6 +77,6 @@ def test_usage_errors_say_how(capsys: Capture, arguments: list[str]) -> None:
 
 
 def test_python_m_attnlab() -> None:
-    command = [sys.executable, "-m", "attnlab", "--version"]
+    command = [sys.executable, "-m", "attnbook", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.fullmatch(r"attnlab \d+\.\d+\.\d+\n", done.stdout)

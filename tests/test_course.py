@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 import attnlab
-from attnlab import course
-from attnlab.cli import main
-from attnlab.course import _notebook as notebooks
-from attnlab.course import _verify, wire
-from attnlab.course._library import needs
+from attnbook import course
+from attnbook.cli import main
+from attnbook.course import _notebook as notebooks
+from attnbook.course import _verify, wire
+from attnbook.course._library import needs
 
 HERE = Path(__file__).parent / "coursework"
 BOOK = Path(__file__).resolve().parents[1] / "book" / "coursework"
@@ -133,7 +133,7 @@ def test_twice_the_same_and_only_what_changed(
 def test_killed_half_way_it_goes_on(place: Path) -> None:
     """Kill -9 at its first verdict: what is there stays, the rest follows, nothing is half."""
     environment = {**os.environ, "PYTHONPATH": str(Path(attnlab.__file__).parents[1])}
-    command = [sys.executable, "-m", "attnlab", "course", "grade", str(place), "--workers", "1"]
+    command = [sys.executable, "-m", "attnbook", "course", "grade", str(place), "--workers", "1"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.readline()

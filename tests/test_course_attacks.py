@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from attnlab import course
-from attnlab.course import _notebook as notebooks
+from attnbook import course
+from attnbook.course import _notebook as notebooks
 
 HERE = Path(__file__).parent / "coursework"
 SEED = 11
@@ -282,7 +282,7 @@ def test_an_attack_earns_what_its_work_earns(
 
 
 def test_without_a_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from attnlab.course import _sandbox
+    from attnbook.course import _sandbox
 
     monkeypatch.setattr(_sandbox.shutil, "which", lambda _: None)
     _sandbox.available.cache_clear()
@@ -296,7 +296,7 @@ def test_without_a_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_sandbox_that_does_not_work_says_why(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from attnlab.course import _sandbox
+    from attnbook.course import _sandbox
 
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'uid map: Permission denied' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
@@ -311,7 +311,7 @@ def test_a_sandbox_that_does_not_work_says_why(
 
 def test_a_container_is_asked_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """No engine runs here, so this looks at what would be started."""
-    from attnlab.course import _sandbox
+    from attnbook.course import _sandbox
 
     monkeypatch.setenv(_sandbox.IMAGE, "python-with-numpy")
     monkeypatch.setattr(_sandbox.shutil, "which", lambda name: f"/usr/bin/{name}")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab import figures
-from attnlab.figures import Data
-from attnlab.figures.bias._race import METHODS, alignment_at
+from attnbook import figures
+from attnbook.figures import Data
+from attnbook.figures.bias._race import METHODS, alignment_at
 
 GD, NGD, MOMENTUM, POLYAK = range(4)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from attnlab import figures
-from attnlab.figures import Data
+from attnbook import figures
+from attnbook.figures import Data
 
 
 @pytest.fixture(scope="module")

@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from attnlab import figures
-from attnlab.figures import Data, Figure, _store
-from attnlab.figures._plan import plan
-from attnlab.figures._store import Store, atomically
+from attnbook import figures
+from attnbook.figures import Data, Figure, _store
+from attnbook.figures._plan import plan
+from attnbook.figures._store import Store, atomically
 
 FAST = {"d": (2, 4), "trials": 7, "steps": 30}
-COMMAND = [sys.executable, "-m", "attnlab", "figure", "svm.5", "--workers", "1", "--quiet"]
+COMMAND = [sys.executable, "-m", "attnbook", "figure", "svm.5", "--workers", "1", "--quiet"]
 
 
 def toy(**changes: object) -> Figure:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import figures, models, optim, problems, theory
-from attnlab.figures import Data
-from attnlab.figures.multihead import _heads as common
+from attnbook import figures, theory
+from attnbook.figures import Data
+from attnbook.figures.multihead import _heads as common
+from attnlab import models, optim, problems
 from attnlab.models import Params
 
 DESCENT, ADAM = 0, 1

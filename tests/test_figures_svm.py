@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import figures
-from attnlab.figures import Data
-from attnlab.figures.svm._columns import typical
-from attnlab.figures.svm._concave import average
-from attnlab.figures.svm._global import shares as kinds
-from attnlab.figures.svm._lemma import shares, within
-from attnlab.figures.svm._local import at
-from attnlab.figures.svm._many import below, ends
-from attnlab.figures.svm._plane import chosen
-from attnlab.figures.svm._ranks import mean_rank, over_bound
-from attnlab.figures.svm._rates import share
+from attnbook import figures
+from attnbook.figures import Data
+from attnbook.figures.svm._columns import typical
+from attnbook.figures.svm._concave import average
+from attnbook.figures.svm._global import shares as kinds
+from attnbook.figures.svm._lemma import shares, within
+from attnbook.figures.svm._local import at
+from attnbook.figures.svm._many import below, ends
+from attnbook.figures.svm._plane import chosen
+from attnbook.figures.svm._ranks import mean_rank, over_bound
+from attnbook.figures.svm._rates import share
 
 W, KQ = 0, 1
 FRO, NUC = 0, 1

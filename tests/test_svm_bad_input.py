@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory
+from attnbook import theory
+from attnlab import models, optim, problems, svm
 
 Row = tuple[Callable[[], Any], str, str, str]
 

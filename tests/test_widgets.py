@@ -7,9 +7,10 @@ import re
 import numpy as np
 import pytest
 
-from attnlab import problems, svm, widgets
-from attnlab.widgets._base import pack
-from attnlab.widgets.sweeps import SETTINGS, how_often, stored
+from attnbook import widgets
+from attnbook.widgets._base import pack
+from attnbook.widgets.sweeps import SETTINGS, how_often, stored
+from attnlab import problems, svm
 
 
 @pytest.mark.parametrize(("n", "T"), [(2, 3), (1, 4), (3, 2)])

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, svm, theory, widgets
-from attnlab.widgets import bias_joint
-from attnlab.widgets._base import Explorable
+from attnbook import theory, widgets
+from attnbook.widgets import bias_joint
+from attnbook.widgets._base import Explorable
+from attnlab import models, optim, svm
 
 
 def carried(widget: Explorable, name: str) -> Any:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import optim, svm, theory, widgets
-from attnlab.widgets import bias_rates
-from attnlab.widgets._base import Explorable
+from attnbook import theory, widgets
+from attnbook.widgets import bias_rates
+from attnbook.widgets._base import Explorable
+from attnlab import optim, svm
 
 
 def carried(widget: Explorable, name: str) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory, widgets
-from attnlab.widgets.bias_setting import asked, in_span, turned
+from attnbook import theory, widgets
+from attnbook.widgets.bias_setting import asked, in_span, turned
+from attnlab import models, optim, problems, svm
 
 MODEL = models.Attention(loss="exponential", start="zero")
 

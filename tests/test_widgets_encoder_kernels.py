@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from attnlab import ntk, problems, widgets
-from attnlab.widgets import sweeps_encoder
-from attnlab.widgets.encoder_kernels import limits
+from attnbook import widgets
+from attnbook.widgets import sweeps_encoder
+from attnbook.widgets.encoder_kernels import limits
+from attnlab import ntk, problems
 
 
 def test_the_blocks_add_up_to_the_limiting_kernel() -> None:

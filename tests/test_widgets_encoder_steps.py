@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab import models, optim, theory, widgets
-from attnlab.widgets.encoder_steps import flat, rounded
+from attnbook import theory, widgets
+from attnbook.widgets.encoder_steps import flat, rounded
+from attnlab import models, optim
 
 
 def unpacked(widget: widgets.Explorable, name: str) -> np.ndarray:

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, ntk, problems, theory, widgets
-from attnlab._checks import Array
-from attnlab.widgets.encoder_tokens import CEILING, InitRace, ScaleRace, TokenOrFeature
+from attnbook import theory, widgets
+from attnbook.widgets.encoder_tokens import CEILING, InitRace, ScaleRace, TokenOrFeature
+from attnlab import models, ntk, problems
+from attnlab.checks import Array
 
 
 def array(widget: Any, name: str) -> Array:

@@ -5,8 +5,9 @@ import base64
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, theory, widgets
-from attnlab.widgets import planted
+from attnbook import theory, widgets
+from attnbook.widgets import planted
+from attnlab import models, optim, problems
 
 
 def array(widget: widgets.Explorable, name: str) -> np.ndarray:

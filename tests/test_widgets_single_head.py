@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from attnlab import curvature, models, theory, widgets
-from attnlab.widgets import single_head
+from attnbook import theory, widgets
+from attnbook.widgets import single_head
+from attnlab import curvature, models
 
 
 def read(widget: widgets.Explorable, name: str) -> np.ndarray:

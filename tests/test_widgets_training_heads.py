@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, theory, widgets
+from attnbook import theory, widgets
+from attnbook.widgets import training_heads
+from attnlab import models, optim, problems
 from attnlab.problems import SequenceProblem
-from attnlab.widgets import training_heads
 
 
 @pytest.mark.parametrize("name", ["HeadBudget", "LeaveOneOut", "TwoGroups", "StepRules"])

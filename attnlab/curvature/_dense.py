@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.curvature._network import (
     AnyModel,
     Network,

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.curvature._dense import dense
 from attnlab.curvature._lanczos import by_lanczos
 from attnlab.curvature._network import AnyModel, Problem, known, order, size

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.curvature._network import AnyModel, Problem, order, size
 from attnlab.curvature._product import products
 from attnlab.models import Params

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray
 from attnlab.curvature._readouts import Layer, Projection, Readout
 from attnlab.models import (
     Attention,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.curvature._network import AnyModel, Network, Problem, known, parts, read, weights
 from attnlab.curvature._readouts import outer
 from attnlab.models import Params

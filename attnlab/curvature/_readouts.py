@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.models import Params
 
 

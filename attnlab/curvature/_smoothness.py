@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.models import Attention, Params
 from attnlab.models._base import fitted
 from attnlab.models._base import kind as of_kind

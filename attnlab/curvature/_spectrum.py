@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.curvature._hessian import DENSE, LARGEST_BYTES, hessian
 from attnlab.curvature._lanczos import by_lanczos
 from attnlab.curvature._network import AnyModel, Problem, known, order, size

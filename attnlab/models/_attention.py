@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, Rng
+from attnlab import checks as check
+from attnlab.checks import Array, Rng
 from attnlab.models import _softmax
 from attnlab.models._base import Evaluation, Params, draws, fitted, kind
 from attnlab.models._heads import Head, LinearHead

@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, Rng
+from attnlab import checks as check
+from attnlab.checks import Array, Rng
 
 Params: TypeAlias = dict[str, Array]
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, Rng
+from attnlab import checks as check
+from attnlab.checks import Array, Rng
 from attnlab.models._base import Params, draws, fitted, kind
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem

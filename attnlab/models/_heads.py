@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 
 
 class Head(Protocol):

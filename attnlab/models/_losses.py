@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 
 
 @dataclass(frozen=True)

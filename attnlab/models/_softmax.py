@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.models._losses import Loss
 
 # Above this, coefficients formed with a plain exp have lost nothing to underflow (1e-308).

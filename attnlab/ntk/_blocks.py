@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 
 PAIRS = 2**20  # token pairs worked on at a time: 8 MB
 ENTRIES = 2**20  # entries of explicit gradients worked on at a time

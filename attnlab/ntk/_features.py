@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.models import Attention, Encoder, MultiHead, Params
 from attnlab.models._base import fitted
 from attnlab.ntk._blocks import Block, Outer, Plain

@@ -6,8 +6,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.models import Encoder, Model, Params
 from attnlab.ntk._features import encoder_blocks, prepared, tangent
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.problems import SequenceProblem
 
 PARALLEL = 1e-5  # below this 1 - |cos| no longer gives the angle to rounding

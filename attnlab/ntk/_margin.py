@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.models import Model, Params
 from attnlab.ntk._blocks import Block
 from attnlab.ntk._features import prepared, tangent

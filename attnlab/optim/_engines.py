@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.models import Attention, Evaluation, Model, Params
 from attnlab.models import _softmax as kernel
 from attnlab.models._losses import LOSSES

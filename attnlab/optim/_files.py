@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
+from attnlab import checks as check
 
 FORMAT = 1
 CONTENT = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
 from attnlab.optim._rules import Plain, State, expand, lengths, over
 

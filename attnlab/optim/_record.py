@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.models import Evaluation, Params
 from attnlab.models._losses import LOSSES
 from attnlab.optim._engines import Engine

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray
+from attnlab.checks import Array, BoolArray
 from attnlab.models import Evaluation, Params
 
 State: TypeAlias = dict[str, Any]

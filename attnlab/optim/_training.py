@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import BoolArray, Rng
+from attnlab import checks as check
+from attnlab.checks import BoolArray, Rng
 from attnlab.models import Evaluation, Model, Params
 from attnlab.models._base import fit
 from attnlab.optim._engines import Direct, engine_for

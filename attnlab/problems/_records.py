@@ -9,8 +9,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray, Rng
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray, Rng
 
 Made = TypeVar("Made")
 

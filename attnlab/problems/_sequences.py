@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, Rng
+from attnlab import checks as check
+from attnlab.checks import Array, Rng
 from attnlab.problems._records import SequenceProblem
 from attnlab.problems._sphere import unit
 

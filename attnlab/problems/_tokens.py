@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray, Rng
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray, Rng
 from attnlab.problems._records import TokenProblem
 from attnlab.problems._sphere import unit
 

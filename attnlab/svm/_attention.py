@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.problems import TokenProblem, selection
 from attnlab.svm._least_norm import Answer, solve
 from attnlab.svm._margin import InfeasibleMargin, Margin

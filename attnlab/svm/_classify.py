@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, IntArray
 from attnlab.models import Attention
 from attnlab.problems import TokenProblem
 from attnlab.svm._attention import attention_svm

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.problems import TokenProblem
 from attnlab.svm._attention import present, solve_tamed
 from attnlab.svm._margin import Margin

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab.checks import Array, BoolArray, IntArray
 
 # The primal starts at X = START * I, x = START; measured: anything in [0.1, 100] costs at most two
 # more iterations, as rows have length 1 and max b = 1.

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray
+from attnlab.checks import Array, BoolArray
 from attnlab.svm import _nnls
 from attnlab.svm._pivot import pivot
 from attnlab.svm._rows import Rows

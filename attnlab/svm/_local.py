@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.models import Attention
 from attnlab.problems import TokenProblem, selection
 from attnlab.svm._attention import attention_svm

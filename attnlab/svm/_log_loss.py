@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.models import Attention, Params
 from attnlab.models._losses import LOSSES
 from attnlab.models._softmax import log_or_minus_infinity

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab import checks as check
+from attnlab.checks import Array, BoolArray, IntArray
 
 STATUSES = ("optimal", "infeasible", "unresolved", "iteration_limit")
 RANK_TOLERANCE = 1e-6  # relative to the largest singular value, on answers certified to 1e-9

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray
+from attnlab.checks import Array, BoolArray
 
 ROUNDS = 30  # exchanges in the polish; the support is right up to one or two tokens
 

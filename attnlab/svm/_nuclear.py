@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.svm._interior import nuclear
 from attnlab.svm._least_norm import GAP, UNRESOLVED, Answer, solve
 from attnlab.svm._rows import RankOne

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray
+from attnlab.checks import Array, BoolArray
 
 # Signs are read with this much slack relative to the largest number of their kind: a factor 100
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray
+from attnlab.checks import Array, BoolArray
 
 MEMORY, TICKS, TRIES = 20, 2000, 30  # pairs kept, evaluations in all, in one line search
 DECREASE, CURVATURE = 1e-4, 0.9  # Wolfe's constants

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import _checks as check
-from attnlab._checks import Array
+from attnlab import checks as check
+from attnlab.checks import Array
 from attnlab.problems import TokenProblem, selection
 from attnlab.svm._attention import attention_svm, rows_of
 from attnlab.svm._least_norm import GAP, solve

@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from attnlab._checks import Array, BoolArray, IntArray
+from attnlab.checks import Array, BoolArray, IntArray
 
 Found = TypeVar("Found")
 

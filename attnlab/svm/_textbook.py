@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attnlab._checks import Array
+from attnlab.checks import Array
 from attnlab.svm import _nnls
 from attnlab.svm._least_norm import GAP, Answer, empty
 from attnlab.svm._rows import RankOne

@@ -6,7 +6,6 @@ page become links; each name says which pages use it and which claims test with 
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import textwrap
@@ -15,14 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from attnlab_book import evidence
-from attnlab_calls import public
+from attnlab_calls import module_of, public
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-from attnlab import claims
+from attnbook import claims
 
 BOOK = Path(__file__).resolve().parents[1]
 SECTION = re.compile(r"^(Args|Returns|Raises|Examples|Reference|Attributes):[ ]*(.*)$")
@@ -78,13 +77,15 @@ def parts(text: str) -> list[tuple[str, str]]:
 def entry(full: str) -> str:
     """A name's reference as MyST."""
     room, name = public()[full]
-    thing: Any = getattr(importlib.import_module(f"attnlab.{room}"), name)
+    thing: Any = getattr(module_of(room), name)
     text = inspect.getdoc(thing) or ""
     try:
         given = str(inspect.signature(thing))
     except (TypeError, ValueError):
         given = ""
-    given = re.sub(r"attnlab\.(?:\w+\.)*(?=\w)|numpy\.|typing\.|(?:\w+\.)+(?=NDArray)", "", given)
+    given = re.sub(
+        r"attn(?:lab|book)\.(?:\w+\.)*(?=\w)|numpy\.|typing\.|(?:\w+\.)+(?=NDArray)", "", given
+    )
     if inspect.isclass(thing):
         given = given.removesuffix(" -> None")
     given = re.sub(r"'([^']*)'", r"\1", given) if "->" in given else given
@@ -149,7 +150,9 @@ class Api(SphinxDirective):
 def link_names(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Words that are public names lead to their reference."""
     for literal in list(doctree.findall(nodes.literal)):
-        full = literal.astext().removeprefix("attnlab.").removesuffix("()")
+        full = (
+            literal.astext().removeprefix("attnlab.").removeprefix("attnbook.").removesuffix("()")
+        )
         if full not in public() or isinstance(literal.parent, nodes.reference):
             continue
         room, _ = public()[full]

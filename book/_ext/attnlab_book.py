@@ -21,7 +21,7 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 from sphinx.util.nodes import make_refnode
 
-from attnlab import claims
+from attnbook import claims
 
 LOG = logging.getLogger(__name__)
 BUILD = Path(os.environ.get("ATTNLAB_BUILD", "_build"))
@@ -202,8 +202,8 @@ class ProblemSets(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """A table of sets; behind it, folded, the problems of each with what they teach."""
-        from attnlab.course import problem_set
-        from attnlab.course._source import SETS
+        from attnbook.course import problem_set
+        from attnbook.course._source import SETS
 
         sources = Path(__file__).resolve().parents[1] / "coursework"
         lines = ["| set | problems | marked by a person | points | time |", "|" + " --- |" * 5]
@@ -300,7 +300,7 @@ def named() -> dict[str, list[str]]:
 @cache
 def company(page: str) -> list[tuple[str, str]]:
     """Explorables and exercises of a page, with their anchors."""
-    from attnlab import widgets
+    from attnbook import widgets
 
     text = (Path(__file__).resolve().parents[2] / f"{page}.md").read_text("utf-8")
     found = []

@@ -7,22 +7,28 @@ import importlib
 import inspect
 import sys
 from collections.abc import Callable
-from types import CodeType, FrameType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, TypeVar
 
-ROOMS = (
-    "problems", "models", "optim", "svm", "ntk", "curvature", "theory.multihead",
-    "theory.encoder", "theory.bias", "theory.svm", "claims", "figures", "widgets", "course",
+LIBRARY = ("problems", "models", "optim", "svm", "ntk", "curvature")
+BOOK = (
+    "theory.multihead", "theory.encoder", "theory.bias", "theory.svm", "claims", "figures",
+    "widgets", "course",
 )  # fmt: skip
 Result = TypeVar("Result")
+
+
+def module_of(room: str) -> ModuleType:
+    """A room as a module, of the library or of the book."""
+    return importlib.import_module(f"{'attnlab' if room in LIBRARY else 'attnbook'}.{room}")
 
 
 @functools.cache
 def public() -> dict[str, tuple[str, str]]:
     """Public names, with their room and own name."""
     found = {}
-    for room in ROOMS:
-        for name in importlib.import_module(f"attnlab.{room}").__all__:
+    for room in (*LIBRARY, *BOOK):
+        for name in module_of(room).__all__:
             found[f"{room}.{name}"] = (room, name)
     return found
 
@@ -34,7 +40,7 @@ def _codes() -> dict[int, str]:
     for full, (room, name) in public().items():
         if room == "claims":  # what runs the checks
             continue
-        thing: Any = getattr(importlib.import_module(f"attnlab.{room}"), name)
+        thing: Any = getattr(module_of(room), name)
         parts = list(vars(thing).values()) if inspect.isclass(thing) else [thing]
         for part in parts:
             part = getattr(part, "fget", None) or getattr(part, "func", None) or part
@@ -54,7 +60,7 @@ def watched(work: Callable[[], Result]) -> tuple[Result, dict[str, list[str]]]:
         if event == "call" and (full := codes.get(id(frame.f_code))):
             back = frame.f_back
             caller = back.f_globals.get("__name__", "") if back else ""
-            (near if caller.startswith("attnlab.claims") else far).add(full)
+            (near if caller.startswith("attnbook.claims") else far).add(full)
 
     sys.setprofile(see)
     try:

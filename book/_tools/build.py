@@ -76,7 +76,11 @@ def say(words: str) -> None:
 def source_digest() -> str:
     """Of all that a page's result depends on besides its own cells."""
     digest = hashlib.sha256(sys.version.encode())
-    files = [*sorted((ROOT / "attnlab").rglob("*.*")), ROOT / "requirements" / "dev.lock"]
+    homes = (ROOT / "attnlab", ROOT / "book" / "attnbook")
+    files = [
+        *(p for home in homes for p in sorted(home.rglob("*.*"))),
+        ROOT / "requirements" / "dev.lock",
+    ]
     for path in files:
         if path.suffix in (".py", ".js", ".css", ".json", ".lock", ".npz"):
             digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
@@ -121,7 +125,7 @@ def serve_files() -> None:
     shutil.copy(mathjax / "tex-mml-chtml.js", target)
     fonts = Path("output") / "chtml" / "fonts"
     shutil.copytree(mathjax / fonts, target / fonts)
-    widgets, place = ROOT / "attnlab" / "widgets", WEB / "explorables"
+    widgets, place = ROOT / "book" / "attnbook" / "widgets", WEB / "explorables"
     shutil.copytree(widgets / "kit", place / "kit", ignore=shutil.ignore_patterns("host.js"))
     shutil.copy(widgets / "kit" / "host.js", place)
     for module in widgets.glob("*.js"):
@@ -201,7 +205,7 @@ def run_checks(part: list[str]) -> dict[str, Any]:
     sys.path.insert(0, str(ROOT / "book" / "_ext"))
     from attnlab_calls import watched
 
-    from attnlab import claims
+    from attnbook import claims
 
     found = {}
     for name in part:
@@ -227,7 +231,7 @@ def run_pages(pages: list[str], cache: Path, checks: bool) -> bool:
     evidence: dict[str, Any] = json.loads(ledger.read_text()) if ledger.is_file() else {}
     parts: list[list[str]] = []
     if checks and not evidence:
-        from attnlab import claims
+        from attnbook import claims
 
         names = [claim.id for claim in claims.all()]
         parts = [names[k : k + 12] for k in range(0, len(names), 12)]

@@ -40,7 +40,7 @@ def named() -> dict[str, set[str]]:
 
 def main() -> int:
     """Count, and complain."""
-    from attnlab import claims
+    from attnbook import claims
 
     there, linked, wrong = boxes(), named(), []
     for paper in PAPERS:

@@ -40,9 +40,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 def write(folder: Path, name: str) -> str:
     """One page with one explorable."""
-    from attnlab import widgets
+    from attnbook import widgets
 
-    source = ROOT / "attnlab" / "widgets"
+    source = ROOT / "book" / "attnbook" / "widgets"
     place = folder / "explorables"
     shutil.copytree(source / "kit", place / "kit", dirs_exist_ok=True)
     shutil.copy(source / "kit" / "host.js", place)

@@ -70,7 +70,7 @@ def block(name: str, argument: str, body: str) -> list[str]:
     if name in QUIET or name.startswith("raw"):
         return []
     if name == "statement":
-        from attnlab import claims
+        from attnbook import claims
 
         claim = claims.get(argument)
         told = [f"> **{claim.number} ({claim.paper}), {claim.status}.** {claim.statement}"]
@@ -94,7 +94,7 @@ def roles(text: str) -> str:
         words = re.fullmatch(r"(.*?)\s*<([^>]+)>", found["text"], re.S)
         shown = words[1] if words else found["text"]
         if found["name"] == "claim" and not words:
-            from attnlab import claims
+            from attnbook import claims
 
             return claims.get(shown).number
         if found["name"] == "math":

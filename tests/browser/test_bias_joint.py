@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory
-from attnlab.widgets import bias_joint
+from attnbook import theory
+from attnbook.widgets import bias_joint
+from attnlab import models, optim, problems, svm
 
 FIXED = models.Attention(loss="exponential", start="zero")
 JOINT = models.Attention(loss="exponential", start="zero", train_head=True)

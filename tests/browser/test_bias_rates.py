@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory
+from attnbook import theory
+from attnlab import models, optim, problems, svm
 
 MODEL = models.Attention(loss="exponential", start="zero")
 CASES = 200

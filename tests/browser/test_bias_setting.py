@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory, widgets
+from attnbook import theory, widgets
+from attnlab import models, optim, problems, svm
 
 CASES = 200
 HEAD = np.array([0.0, 1.0])

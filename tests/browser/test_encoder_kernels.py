@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from attnlab import figures, models, ntk, problems, theory
-from attnlab.widgets import sweeps_encoder
-from attnlab.widgets.encoder_kernels import BLOCKS, DRAWS, WIDTHS, limits, many
+from attnbook import figures, theory
+from attnbook.widgets import sweeps_encoder
+from attnbook.widgets.encoder_kernels import BLOCKS, DRAWS, WIDTHS, limits, many
+from attnlab import models, ntk, problems
 
 NAMES = ("Cx", "tau0", "pool")
 

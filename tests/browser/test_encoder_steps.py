@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, ntk, optim, problems, theory, widgets
+from attnbook import theory, widgets
+from attnlab import models, ntk, optim, problems
 
 CASES = 200
 KINDS = [

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, ntk, optim, problems, theory
+from attnbook import theory
+from attnlab import models, ntk, optim, problems
 
 CASES = 200
 

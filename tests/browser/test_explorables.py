@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory, widgets
+from attnbook import theory, widgets
+from attnlab import models, optim, problems, svm
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 BUILT = sorted((HTML / "book").rglob("*.html")) if HTML.is_dir() else []

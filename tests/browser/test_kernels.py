@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, svm, theory, widgets
-from attnlab.widgets._base import bundle
+from attnbook import theory, widgets
+from attnbook.widgets._base import bundle
+from attnlab import models, optim, problems, svm
 
 CASES = 200
 CALL = """async ([site, name, cases]) => {

@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from attnlab import models, optim, problems, theory, widgets
-from attnlab.widgets import planted
+from attnbook import theory, widgets
+from attnbook.widgets import planted
+from attnlab import models, optim, problems
 
 CASES = 200
 

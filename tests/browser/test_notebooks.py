@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from nbclient import NotebookClient
 
-from attnlab import widgets
+from attnbook import widgets
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 DOWNLOADS = sorted((HTML / "downloads").rglob("*.ipynb")) if HTML.is_dir() else []

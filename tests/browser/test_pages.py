@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlparse
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from attnlab import theory
+from attnbook import theory
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 

@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from attnlab import curvature, models, problems, theory
-from attnlab.widgets import single_head
+from attnbook import theory
+from attnbook.widgets import single_head
+from attnlab import curvature, models, problems
 
 CASES = 200
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, problems, theory
-from attnlab.widgets import training_heads
+from attnbook import theory
+from attnbook.widgets import training_heads
+from attnlab import models, problems
 
 CASES = 200
 

@@ -1,9 +1,0 @@
-"""Errata of the multihead paper: as printed, as it should read, the number that shows it."""
-# ruff: noqa: I001  # in the order of the catalogue
-
-from attnlab.claims.multihead._errata import _model as _model
-from attnlab.claims.multihead._errata import _calculus as _calculus
-from attnlab.claims.multihead._errata import _training as _training
-from attnlab.claims.multihead._errata import _first_phase as _first_phase
-from attnlab.claims.multihead._errata import _margins as _margins
-from attnlab.claims.multihead._errata import _wording as _wording

@@ -1,0 +1,140 @@
+"""Slips in the proof of Lemma 7, where the gradient is compared with the direction of W_t."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._registry import erratum
+from attnbook.claims.bias._errata._tools import copies, leads
+from attnlab import models, problems, svm
+
+
+@erratum(
+    "bias.erratum-6",
+    "Lemma 7, equation (36)",
+    "the factor 0.5 nu / (2 B^2 Lambda) is upside down: what is asked of R' does not give (33)",
+    printed=r"(33) holds once $e^{0.5\nu R'}\ge0.5\nu(2B^2\Lambda)^{-1}(n-1)(T-1)(4T)^2\rho$, "
+    r"$\rho=\max_{I_3}\ell_i(\gamma_{i\,\mathrm{opt}}-\gamma_i)/\min_{I_1}\ell_i"
+    r"(\gamma_{i\,\mathrm{opt}}-\gamma_i)$; hence $R'\ge2\epsilon^{-1}\log(4n(B^2\Lambda)^{-1}"
+    r"\Upsilon T^3\epsilon^{-1})$.",
+    correct=r"$e^{0.5\nu R'}\ge2B^2\Lambda(0.5\nu)^{-1}(n-1)(T-1)(4T)^2\rho$; hence "
+    r"$R'\ge2\epsilon^{-1}\log(64nB^2\Lambda\Upsilon T^3\epsilon^{-1})$.",
+    page="bias/growth",
+    reason="In $R_\\epsilon$ the second logarithm, with its factor 5, hides the slip unless "
+    "$n\\Upsilon$ is far above $(20TB^2\\Lambda/\\epsilon)^4$.",
+    about=("bias.lemma-7",),
+)
+def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    nu = np.exp(rng.uniform(np.log(0.02), np.log(0.2), instances))
+    nu[0] = 0.02
+    eps = nu / (1.0 + nu)
+    X = np.zeros((2, 2, 2))
+    X[:, 0] = np.eye(2)  # sample i: tokens e_i, which is optimal and the query, and 0
+    one = problems.TokenProblem(X, X[:, 0], np.ones(2), np.ones(2))
+    size = float(svm.attention_svm(one).norm)
+    angle = rng.uniform(np.pi / 3, np.pi / 2, instances)  # keeps sample 1 in I_1, sample 2 in I_3
+    tilted = size * np.stack([np.cos(angle), np.sin(angle)], axis=-1)[..., None] * np.eye(2)
+    first, third = leads(tilted, one)[..., 1].T
+    assert (first <= 1.0 + 0.3 * nu).all()
+    assert (third >= 1.0 + 0.8 * nu).all()
+    radius = np.geomspace(1e-3, 1e4, 200)[:, None]
+    data = copies(one, 200, instances)
+    model, W = models.Attention(loss="exponential"), radius[..., None, None] * tilted
+    found = model.evaluate({"W": W}, data)
+    parts = -np.diagonal(found.grads["W"], axis1=-2, axis2=-1)  # the samples' terms, on one scale
+    s = found.attention[..., 0]
+    ratio = np.exp(s[..., 0] - s[..., 1])  # of the losses e^{-phi}; both score gaps are 1
+    over = (third - 1.0 - nu) * parts[..., 1] / np.maximum(parts[..., 0], 1e-300)
+    factor, others = 0.5 * nu / (2.0 * size), 64.0 * ratio  # B = 1, n = T = 2
+    for name, asked, role in (
+        ("printed", factor * others, "statement"),
+        ("corrected", others / factor, "correction"),
+    ):
+        allowed = 0.5 * nu * radius >= np.log(asked)
+        what = f"(33) where (36) as {name} holds: left side over I_1's sum, against 0.5 nu"
+        yield at_most(
+            what, over[allowed], np.broadcast_to(0.5 * nu, over.shape)[allowed], role=role
+        )
+    vast = 10**40  # so many samples that the first logarithm of R_eps leads
+    asked = np.log((vast - 1.0) * 64.0 * np.exp(1.0) / factor)
+    for name, printed, role in (("printed", True, "step"), ("corrected", False, "correction")):
+        R = theory.bias.norm_threshold(
+            eps, 1.0, size, n=vast, T=2, conditioning=np.exp(1.0), printed=printed
+        )
+        what = f"0.5 nu R_eps/Lambda as {name} against what (36) needs, n = 1e40"
+        yield at_least(what, 0.5 * nu * R / size, asked, role=role)
+
+
+@erratum(
+    "bias.erratum-7",
+    "Lemma 7, last display",
+    "the proof ends with R_eps >= 1/Lambda; it means R_eps = Lambda R'",
+    printed=r"$R_\epsilon\ge\Lambda^{-1}=2\Lambda\epsilon^{-1}(\log(4n(B^2\Lambda)^{-1}\Upsilon T^3"
+    r"\epsilon^{-1})\vee5\log(20TB^2\Lambda\epsilon^{-1}))$.",
+    correct=r"$R_\epsilon=\Lambda R'=2\Lambda\epsilon^{-1}(\dots)$: a norm of $W_t$ that makes "
+    r"$R'=\|W_t\|/\|W_{mm}\|$ at least $10\epsilon^{-1}\log(10T\delta^{\max}/\epsilon)$, as cases "
+    r"1 and 2 ask.",
+    page="bias/growth",
+    instances=30,
+    about=("bias.lemma-7",),
+)
+def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    n, T = 4, 3
+    drawn = problems.orthogonal(n=n, T=T, d=30, rho=0.2, trials=instances, rng=rng)
+    margin, eps = svm.attention_svm(drawn), rng.uniform(0.05, 0.9, instances)
+    size = margin.norm
+    B = np.linalg.norm(drawn.X, axis=-1).max(axis=(-1, -2))
+    radius = theory.bias.norm_threshold(eps, B, size, n=n, T=T, conditioning=np.exp(1.0))
+    printed = theory.bias.norm_threshold(
+        eps, B, size, n=n, T=T, conditioning=np.exp(1.0), printed=True
+    )
+    yield equal("1/Lambda against the radius it is set equal to", 1.0 / size, printed)
+    tilted = margin.W + 0.5 * size[:, None, None] * rng.standard_normal(margin.W.shape) / 30.0
+    tilted *= (size / np.linalg.norm(tilted, axis=(-2, -1)))[:, None, None]
+    gaps = leads(tilted, drawn)
+    largest = np.where(np.isinf(gaps), -np.inf, gaps).max(axis=(-1, -2)) - 1.0
+    asked = 10.0 / eps * np.log(10.0 * T * np.maximum(largest, 0.1) / eps)
+    what = "R' = norm over Lambda, against what cases 1 and 2 ask of it; norm = "
+    yield at_least(what + "1/Lambda", 1.0 / size**2, asked, role="step")
+    yield at_least(what + "R_eps", radius / size, asked, role="correction")
+
+
+@erratum(
+    "bias.erratum-8",
+    "Lemma 7, case 1",
+    "the set N must be cut by the rescaled logits, else all tokens fall outside of it",
+    printed=r"$N=\{\tau:a_{i\,\mathrm{opt}}-a_{i\tau}\le1+0.4\nu\}$ with $a=XW_tx_1$; then "
+    r"$\sum_{\tau\notin N}\varphi_\tau\le Te^{-0.1R'\nu}\sum_{\tau\ne\mathrm{opt}}\varphi_\tau$ "
+    r"for samples with $\delta^{\min}\le0.3\nu$ and $\delta^{\max}\ge0.5\nu$.",
+    correct=r"The same with $\tilde a=X\tilde W_tx_1$, $\tilde W_t=W_t\|W_{mm}\|/\|W_t\|$, in "
+    r"place of $a=R'\tilde a$ (in case 2 as well).",
+    page="bias/growth",
+    about=("bias.lemma-7",),
+)
+def erratum_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    from scipy.special import softmax
+
+    nu, radius, T = 0.3, 400.0, 4
+    many = max(instances, 10)
+    drawn = problems.sphere(n=4, T=T, d=6, trials=many, self_attention=True, rng=rng)
+    margin = svm.attention_svm(drawn)
+    drawn, W = drawn.trial(margin.status == "optimal"), margin.W[margin.status == "optimal"]
+    size = np.linalg.norm(W, axis=(-2, -1))[:, None, None]
+    tilted = W + 0.3 * size / 6.0 * rng.standard_normal(W.shape)
+    tilted *= size / np.linalg.norm(tilted, axis=(-2, -1))[:, None, None]
+    gaps = leads(tilted, drawn)
+    largest = np.where(np.isinf(gaps), -np.inf, gaps).max(axis=-1)
+    case = (gaps.min(axis=-1) <= 1.0 + 0.3 * nu) & (largest >= 1.0 + 0.5 * nu)
+    gaps = gaps[case]
+    share = softmax(-radius * gaps, axis=-1)  # of the tokens that are not optimal
+    for name, cut, role in (
+        ("the logits of W_t", radius * gaps, "statement"),
+        ("the rescaled logits", gaps, "correction"),
+    ):
+        outside = np.where(cut > 1.0 + 0.4 * nu, share, 0.0).sum(axis=-1)
+        what = f"share of the other tokens' attention outside N, N cut by {name}"
+        yield at_most(what, outside, T * np.exp(-0.1 * radius * nu), role=role)

@@ -1,0 +1,284 @@
+"""The rate of normalized descent: Theorems 1 and 5, Lemmas 1 and 8, Lemma 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._registry import claim
+from attnbook.claims.bias import _instances as data
+from attnbook.claims.bias._instances import Descent, Setting, inner, length
+from attnlab import svm
+from attnlab.checks import Array
+
+STEPS = 12_000
+MENDED = (
+    r"with Assumption 1 read symmetrically ($\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2$ on the left; "
+    r"see Lemma 3)"
+)
+LOST = (
+    "As printed, Assumption 1 admits data on which normalized descent from zero settles on a local "
+    "direction: a run shows it. "
+)
+
+
+def _numbers(at: Setting) -> dict[str, Any]:
+    return {"B": at.B, "margin_norm": at.width}
+
+
+def _samples(at: Setting) -> dict[str, Any]:
+    return {"n": at.problem.n, "T": at.problem.T, "conditioning": at.conditioning}
+
+
+def _long(rng: np.random.Generator, instances: int) -> tuple[Descent, Array, Array]:
+    """A long run inside the mended assumptions, from when on the rate holds, and its constant."""
+    run = data.descent(data.seed_of(rng), instances, "opposite", 2, 2, STEPS)
+    at = run.at
+    begin = theory.bias.waiting_time(run.step, **_numbers(at), **_samples(at))
+    first = int(np.searchsorted(run.times, begin.max()))
+    W, toward = run.W[first], at.margin.W
+    along = inner(W, toward) / at.width
+    C = theory.bias.rate_constant(run.step, **_numbers(at), norm=length(W), along=along)
+    return run, run.times[first:], C
+
+
+def _lost() -> Iterator[Measurement]:
+    """Where normalized descent goes on data that satisfy the assumptions as printed."""
+    at, W, local, _ = data.lopsided_run()
+    numbers = _numbers(at)
+    factor, spread = theory.bias.orthogonality(at.problem), theory.bias.split_scores(at.problem)[2]
+    # what makes it a counterexample must hold, and so has the role of a correction
+    yield at_least("the data: Assumption 1 as printed", factor, at.needed, role="correction")
+    yield equal("the data: Assumption 2, spread", spread, 0.0, size=1.0, role="correction")
+    settled = svm.correlation(W, local.W)
+    yield at_least("the run: cosine with a local direction", settled, 0.95, role="correction")
+    begin = theory.bias.waiting_time(at.step, **numbers, **_samples(at), printed=True)
+    C = theory.bias.rate_constant(at.step, **numbers, norm=0.0, along=0.0)
+    late = 1e3 * np.maximum(begin, C)
+    limit = svm.correlation(local.W, at.margin.W)
+    yield at_least(
+        "the run: cosine of that direction with W_mm", limit, theory.bias.rate_bound(late, C)
+    )
+
+
+def _rate(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    run, late, C = _long(rng, instances)
+    mended = theory.bias.orthogonality(run.at.problem, symmetric=True) >= run.at.needed
+    yield at_least("mended Assumption 1", mended, 1.0, role="correction")
+    cosine = svm.correlation(run.W, run.at.margin.W)[-late.size :]
+    bound = theory.bias.rate_bound(late[:, None], C)
+    yield at_least(f"cosine, t from {late[0]:.0f}", cosine, bound, role="correction")
+    yield at_least("its bound at the end, above -1", bound[-1], -0.9, role="correction")
+    for kind, n, T in (("opposite", 2, 2), ("near", 3, 3)):
+        steps = STEPS if kind == "opposite" else 3000
+        run = data.descent(data.seed_of(rng), instances, kind, n, T, steps)
+        t = run.times
+        window = (t >= t[-1] / 128.0) & (t > 1)
+        miss = 1.0 - svm.correlation(run.W, run.at.margin.W)[window]
+        allowed = slope(t[window], np.log(t[window]) ** 2 / t[window])
+        worst = max(slope(t[window], column) for column in miss.T)
+        where = f"n={n} T={T}, t from {t[window][0]:.0f} to {t[-1]:.0f}"
+        yield at_most(f"exponent of 1 - cosine, {where}", worst, allowed, role="correction")
+
+
+@claim(
+    "bias.theorem-1",
+    "Theorem 1",
+    "normalized descent aligns with W_mm at a rate of (log t)^2 / t",
+    r"For a small start (Lemma 2), Assumptions 1 and 2, and normalized descent with "
+    r"$\eta=\tilde O(B^{-2})$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-C(\log t)^2/t$ for every "
+    r"$t\ge t_0=\mathrm{poly}(\eta,B,\Lambda,T,n\Upsilon)$. For $B,T,\Upsilon=O(1)$ also "
+    r"$\Lambda=O(1)$, and "
+    r"$\|\bar W_t-\bar W_{mm}\|\le\tilde O(t^{-1/2})$ for $t\ge t_0=\Omega(n)$.",
+    status="holds with correction",
+    correction=rf"True {MENDED}; and $\Lambda=O(\sqrt n)$, as samples with queries of their own "
+    rf"show: "
+    r"one feature each makes $\Lambda$ grow like $\sqrt n$ exactly, and $t_0$ with it.",
+    reason=LOST + "What holds is far better than the bound: 1 - cosine falls like 1/t^2 here.",
+    page="bias/rate",
+    instances=10,
+    errata=("bias.erratum-2", "bias.erratum-3", "bias.erratum-5", "bias.erratum-18"),
+)
+def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _rate(rng, instances)
+    yield from _lost()
+    sizes = np.array([2, 8, 32, 128, 256])
+    found = [float(data.opposite(rng, 1, n=int(n)).width[0]) for n in sizes]
+    yield at_most("exponent of Lambda in n for B = 1, T = 2", slope(sizes, found), 0.05)
+    yield equal("the same", slope(sizes, found), 0.5, within=1e-3, role="correction")
+
+
+@claim(
+    "bias.lemma-1",
+    "Lemma 1",
+    "attention on the optimal token saturates exponentially fast in t",
+    r"In the setting of Theorem 1, for every $i$ and $t\ge\mathrm{poly}(\eta,B,\Lambda,t_0)$: "
+    r"$\varphi^t_{i\,\mathrm{opt}_i}\ge(1+(T-1)e^{-\eta(8B^2\Lambda^2)^{-1}t})^{-1}$.",
+    status="holds with correction",
+    correction=rf"True {MENDED}.",
+    reason=LOST + "On it attention of one optimal token tends to 0.",
+    page="bias/growth",
+    instances=10,
+    errata=("bias.erratum-4",),
+)
+def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _saturation(rng, instances)
+
+
+def _saturation(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    at, _, local, lowest = data.lopsided_run()
+    end = theory.bias.saturation_bound(25_000, float(at.step), at.B, at.width, T=2)
+    yield at_least("attention on opt at the end, Assumption 1 as printed", lowest, end)
+    size, numbers = float(at.step), _numbers(at)
+    C = theory.bias.rate_constant(size, **numbers, norm=0.0, along=0.0)
+    begin = theory.bias.waiting_time(size, **numbers, **_samples(at), printed=True)
+    late = 10.0 * np.maximum(begin, theory.bias.saturation_time(C, **numbers))
+    far = size * late * local.W / local.norm
+    bound = theory.bias.saturation_bound(late, size, **numbers, T=2)
+    yield at_least("the same, where the run goes", at.attention(far), bound)
+    run, late, _ = _long(rng, instances)
+    least = theory.bias.saturation_exponent(late[:, None], run.step, run.at.B, run.at.width)
+    leads = _lead(run.at, run.W[-late.size :])
+    yield at_least("lead of the optimal logit", leads, least, role="correction")
+    for n, T in ((2, 2), (3, 3)):
+        run = data.descent(data.seed_of(rng), instances, "near", n, T, 3000)
+        begin = theory.bias.waiting_time(run.step, **_numbers(run.at), **_samples(run.at))
+        first = int(np.searchsorted(run.times, min(begin.max(), 1000.0)))
+        t = run.times[first:, None]
+        least = theory.bias.saturation_exponent(t, run.step, **_numbers(run.at))
+        leads = _lead(run.at, run.W[first:])
+        yield at_least(f"lead, n={n} T={T}", leads, least, role="correction")
+        share = run.at.attention(run.W[-1])
+        bound = theory.bias.saturation_bound(run.times[-1], run.step, **_numbers(run.at), T=T)
+        where = f"attention on opt, n={n} T={T}"
+        yield at_least(where, share, bound[:, None], role="correction")
+
+
+def _lead(at: Setting, W: Array) -> Array:
+    """By how much the optimal logit leads, worst sample; time first, then trials."""
+    problem = at.problem
+    logits = (problem.X @ (W[..., None, :, :] @ problem.z[..., None]))[..., 0]
+    chosen = np.arange(problem.T) == problem.optimal[..., None]
+    best = np.where(chosen, logits, -np.inf).max(axis=-1)
+    rest = np.where(chosen, -np.inf, logits).max(axis=-1)
+    return np.asarray((best - rest).min(axis=-1))
+
+
+@claim(
+    "bias.theorem-5",
+    "Theorem 5",
+    "the rate of Theorem 1 with explicit constants t_0 and C",
+    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, normalized descent with $\eta\le"
+    r"(2B^2)^{-1}\log(2T-1)$ has, for $t\ge t_0=(10B\Lambda/\sqrt\eta)^3\vee\log\frac{\eta "
+    r"T(n\Upsilon"
+    r"(B^2\Lambda)^{-2}T^2\vee5)}{20\Lambda}$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-C(\log "
+    r"t)^2/t$, "
+    r"$C=4\eta^{-1}B^2\Lambda(\|W_{t_0}\|-\langle W_{t_0},\bar W_{mm}\rangle+2B^2\Lambda(40\Lambda+"
+    r"\eta))$.",
+    status="holds with correction",
+    correction=rf"True {MENDED}, and with $t_0=(10B\Lambda/\sqrt\eta)^3\vee\frac{{\eta "
+    rf"T(16n\Upsilon T^2"
+    r"\vee5)}{20\Lambda}$: not its logarithm.",
+    reason=LOST + "That $t_0$ must not be a logarithm shows where sequences are long: at the "
+    "printed time the norm need not have reached $R_\\epsilon$.",
+    page="bias/rate",
+    instances=10,
+    errata=("bias.erratum-2", "bias.erratum-3", "bias.erratum-5", "bias.erratum-6"),
+)
+def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _rate(rng, instances)
+    yield from _lost()
+    T = 1000  # one sample, tokens e and -e: B = 1, Lambda = 1/2
+    numbers: dict[str, Any] = {"B": 1.0, "margin_norm": 0.5}
+    samples: dict[str, Any] = {"n": 1, "T": T, "conditioning": np.exp(1.0)}
+    step = theory.bias.largest_step(1.0, T)
+    for printed, role in ((True, "step"), (False, "correction")):
+        begin = theory.bias.waiting_time(step, **numbers, **samples, printed=printed)
+        t = np.ceil(begin) * np.array([1.0] if printed else [1.0, 10.0, 1e3, 1e6])
+        share = theory.bias.epsilon_schedule(t, step, **numbers)
+        reached = theory.bias.norm_bounds(t, step, **numbers)[0]
+        wanted = theory.bias.norm_threshold(share, **numbers, **samples)
+        which = "printed" if printed else "corrected"
+        yield at_least(f"norm at the {which} t_0 against R_eps", reached, wanted, role=role)
+        yield at_most(f"eps_t at the {which} t_0", share, 1.0, role="correction")
+
+
+@claim(
+    "bias.lemma-8",
+    "Lemma 8",
+    "Lemma 1 with an explicit time from when on attention saturates",
+    r"Under the conditions of Theorem 5, for every $i$ and $t\ge2^{11}(B^2\Lambda)^2C\vee t_0$: "
+    r"$\varphi^t_{i\,\mathrm{opt}_i}\ge(1+(T-1)e^{-\eta(8B^2\Lambda^2)^{-1}t})^{-1}$.",
+    status="holds with correction",
+    correction=rf"True {MENDED}, and for $t\ge2^{{11}}(B^2\Lambda)^4C(\log t)^2\vee t_0$.",
+    reason=LOST
+    + "The printed exponent 2 does not give (38), the corrected 4 does. In the runs the "
+    "bound holds from t_0 on already.",
+    page="bias/growth",
+    instances=10,
+    errata=("bias.erratum-4", "bias.erratum-3"),
+)
+def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _saturation(rng, instances)
+    B, width, step = 1.0, 2.0, 0.5
+    C = theory.bias.rate_constant(step, B, width, norm=0.0, along=0.0)
+    for printed, role in ((True, "step"), (False, "correction")):
+        t = theory.bias.saturation_time(C, B, width, printed=printed) * (1.0 + 1e-9)
+        least = theory.bias.norm_bounds(t, step, B, width)[0] / width
+        off = np.sqrt(2.0 * (1.0 - theory.bias.rate_bound(t, C)))
+        lead = least - 2.0 * B**2 * 2.0 * step * t * off
+        goal = theory.bias.saturation_exponent(t, step, B, width)
+        which = "printed" if printed else "corrected"
+        yield at_least(f"(38) at the {which} time, lead over t", lead / t, goal / t, role=role)
+
+
+@claim(
+    "bias.lemma-7",
+    "Lemma 7",
+    "beyond a norm R_eps the gradient is better aligned with W_mm than with W, up to 1 - eps",
+    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, for $\epsilon\in(0,1)$ and "
+    r"$R_\epsilon="
+    r"2\Lambda\epsilon^{-1}(\log(4n(B^2\Lambda)^{-1}\Upsilon "
+    r"T^3\epsilon^{-1})\vee5\log(20TB^2\Lambda"
+    r"\epsilon^{-1}))$: where $\|W_t\|\ge R_\epsilon$, $\langle-\nabla\mathcal L(W_t),\bar W_{mm}"
+    r"\rangle\ge(1-\epsilon)\langle-\nabla\mathcal L(W_t),\bar W_t\rangle$.",
+    status="holds with correction",
+    correction=rf"True {MENDED}, with $64nB^2\Lambda$ in place of $4n(B^2\Lambda)^{{-1}}$ in "
+    r"$R_\epsilon$. All that is used of the trajectory is $\varphi_{i\,\mathrm{opt}_i}\ge1/(4T)$.",
+    reason=LOST + "The second logarithm in R_eps exceeds the first unless n is of the order of "
+    "10^5, and so the inverted factor of (36) shows nowhere else.",
+    page="bias/rate",
+    instances=20,
+    errata=("bias.erratum-2", "bias.erratum-6", "bias.erratum-7", "bias.erratum-8"),
+)
+def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    at, _, local, _ = data.lopsided_run()
+    eps = np.array([0.3, 0.5, 0.8])
+    R = theory.bias.norm_threshold(eps, **_numbers(at), **_samples(at), printed=True)
+    for share, size in zip(eps, 2.0 * R, strict=True):
+        W = size * local.W / local.norm
+        yield _better_aligned(at, W, share, f"where the run goes, eps={share:g}", "statement")
+    for n, T in ((2, 2), (3, 3)):
+        run = data.descent(data.seed_of(rng), instances, "near", n, T, 3000)
+        for share in eps:
+            R = theory.bias.norm_threshold(share, **_numbers(run.at), **_samples(run.at))
+            late = np.flatnonzero((length(run.W) >= R).all(axis=-1))
+            for place in (late[0], late[-1]):
+                where = f"n={n} T={T}, eps={share:g}, t={run.times[place]:.0f}"
+                yield _better_aligned(run.at, run.W[place], share, where, "correction")
+    run = data.descent(data.seed_of(rng), instances, "near", 3, 3, 3000)
+    W = run.W[20]
+    scaled = W * (run.at.width / length(W))[:, None, None]
+    sets = theory.bias.gap_set(_lead(run.at, scaled) - 1.0, 0.5)
+    yield at_most("set of the worst sample: I_1 is not empty", sets, 1.0, role="correction")
+
+
+def _better_aligned(at: Setting, W: Array, eps: float, where: str, role: str) -> Measurement:
+    G = at.descent(W)
+    left = inner(G, at.margin.W) / at.width
+    right = (1.0 - eps) * inner(G, W) / length(W)
+    return at_least(f"gradient along W_mm, {where}", left, right, role=role)

@@ -1,0 +1,160 @@
+"""Theorem 3 and Lemma 20: the Hessian shrinks with the width, for one of the initialisations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, slope
+from attnbook.claims._registry import claim
+from attnbook.claims.encoder._instances import distance, frobenius, median_exponent
+from attnlab import curvature, models, problems
+from attnlab.checks import Array
+from attnlab.models import Encoder, Params
+
+WIDTHS = np.array([10, 30, 100, 300, 1000])
+SMALL = np.array([3, 10, 30, 100, 300])
+BYTES = 4e8
+RADIUS = 1.0
+Pair = tuple[str, str]
+
+
+def nearby(params: Params, rng: np.random.Generator) -> Params:
+    """A point at distance ``RADIUS``, in a random direction."""
+    noise = {name: rng.standard_normal(array.shape) for name, array in params.items()}
+    zero = {name: np.zeros_like(array) for name, array in noise.items()}
+    size = distance(zero, noise)
+    return {
+        name: array + RADIUS * noise[name] / size.reshape(-1, *(1,) * (array.ndim - 1))
+        for name, array in params.items()
+    }
+
+
+def hessians(
+    model: Encoder, params: Params, problem: problems.SequenceProblem
+) -> Iterator[curvature.Hessian]:
+    """Hessians of the output, some trials at a time."""
+    p = sum(array[0].size for array in params.values())
+    many = max(1, int(BYTES / (8.0 * p * p)))
+    for k in range(0, len(problem.X), many):
+        part = slice(k, k + many)
+        some = problems.SequenceProblem(problem.X[part], problem.y[part])
+        at = {name: array[part] for name, array in params.items()}
+        yield curvature.hessian(model, at, some, of="output")
+
+
+def spectral(model: Encoder, params: Params, problem: problems.SequenceProblem) -> Array:
+    """Spectral norm of the Hessian of the output, for each trial."""
+    ends = [found.extremes for found in hessians(model, params, problem)]
+    return np.concatenate([np.maximum(-low, high)[:, 0] for low, high in ends])
+
+
+def block_norms(
+    model: Encoder, params: Params, problem: problems.SequenceProblem, pairs: Iterable[Pair]
+) -> dict[Pair, Array]:
+    """Spectral norms of blocks of that Hessian; all but two have rank one for d = 1."""
+    norms: dict[Pair, list[Array]] = {pair: [] for pair in pairs}
+    for found in hessians(model, params, problem):
+        for pair, values in norms.items():
+            block = found.blocks[pair][:, 0]
+            full = pair in (("W_Q", "W_K"), ("W_V", "w_O"))
+            norm = np.linalg.norm(block, ord=2, axis=(-2, -1)) if full else frobenius(block)
+            values.append(norm)
+    return {pair: np.concatenate(values) for pair, values in norms.items()}
+
+
+def exponent(rng: np.random.Generator, trials: int, init: str, d: int) -> float:
+    """Exponent of the Hessian's norm in the width, at a point near the start."""
+    drawn = problems.gaussian_regression(n=1, T=6, d=d, trials=trials, rng=rng)
+    norms = []
+    widths = WIDTHS if d == 1 else WIDTHS // 2
+    for width in widths:
+        model = models.Encoder(int(width), init, "linear", "sum")
+        norms.append(spectral(model, nearby(model.init(drawn, rng), rng), drawn))
+    return median_exponent(widths, norms, slope)
+
+
+@claim(
+    "encoder.theorem-3",
+    "Theorem 3",
+    "near its start the network's Hessian has a norm of order d_m^-1/2",
+    r"Under Assumption 1 and $\tau_0=d_m^{-1}$, for fixed $R$ and $\|\theta-\theta^0\|\le R$: "
+    r"with probability at least $1-8e^{-d_m/2}$, $\|\mathbf H(\theta)\|_2\le O(d_m^{-1/2})$.",
+    page="encoder/curvature",
+    status="holds with correction",
+    instances=8,
+    reason="The statement names no initialization; for LeCun the norm does not shrink at all. The "
+    "proof is for $d=1$; $d=3$ is measured too. Its claim that $H_{QV},H_{QO},H_{OV}$ are "
+    "$O(1/d_m)$ is wrong: they are of order $d_m^{-1/2}$ and dominate. The Hessian is the one that "
+    "holds between kinks of relu.",
+    correction=r"For NTK initialization ($\tau_1=d_m^{-1/2}$): "
+    r"$\|\mathbf H(\theta)\|_2\le O(d_m^{-1/2})$, with the term $+aI$ in $H_{QK}$.",
+    errata=tuple(f"encoder.erratum-{k}" for k in ("s8", "t1", "t8", "t9", "t10")),
+)
+def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield at_most("exponent of the norm, LeCun, d=1", exponent(rng, instances, "lecun", 1), -0.35)
+    for d in (1, 3):
+        power = exponent(rng, instances, "ntk", d)
+        yield at_most(f"exponent of the norm, NTK, d={d}", power, -0.35, role="correction")
+    e = theory.encoder
+    drawn = problems.gaussian_regression(n=1, T=6, d=1, trials=3 * instances, rng=rng)
+    found: dict[Pair, list[Array]] = {}
+    for width in SMALL:
+        model = models.Encoder(int(width), "ntk", "linear", "sum")
+        params = nearby(model.init(drawn, rng), rng)
+        bounds = e.hessian_block_bounds(drawn.X[:, 0, :, 0], e.bars(model, drawn, params))
+        blocks = block_norms(model, params, drawn, bounds)
+        for pair in bounds:
+            block = blocks[pair]
+            found.setdefault(pair, []).append(block)
+            if width == SMALL[-1]:
+                name = " ".join(pair)
+                yield at_most(f"block {name} at d_m = 300", block, bounds[pair], role="correction")
+    for pair, values in found.items():
+        power = slope(SMALL, [np.median(block) for block in values])
+        name = f"exponent of the block {' '.join(pair)}"
+        if "W_V" not in pair and "w_O" not in pair:
+            yield at_most(name, power, -0.35, role="correction")
+        if pair in (("W_Q", "W_V"), ("W_Q", "w_O"), ("W_V", "w_O")):
+            yield at_most(f"{name}, claimed 1/d_m", power, -0.8, role="step")
+    wide = np.array([1e4, 1e6, 1e8])
+    total = []
+    for width in wide:
+        bar, one = np.array(e.lemma_6_bound(int(width), RADIUS)), np.array(1.0)
+        b = e.Bars(1, 6, one, 1.0 / width, width**-0.5, Q=bar, K=bar, V=bar, O=bar)
+        total.append(float(sum(e.hessian_block_bounds(np.full(6, 6**-0.5), b).values())))
+    yield at_most(
+        "exponent of the blocks' bounds with Lemma 20", slope(wide, total), -0.45, role="correction"
+    )
+
+
+@claim(
+    "encoder.lemma-20",
+    "Lemma 20",
+    "a Gaussian vector stays of length at most R + 3 sqrt(d_m) within distance R",
+    r"$w\in\mathbb R^{d_m}$ with i.i.d. $\mathcal N(0,1)$ entries, $\|\tilde w-w\|\le R$: with "
+    r"probability at least $1-2e^{-d_m/2}$, $\|\tilde w\|\le R+3\sqrt{d_m}$.",
+    page="encoder/curvature",
+    instances=200,
+    reason="The 3 is generous: $\\|w\\|/\\sqrt{d_m}\\to1$. The worst point of the ball is "
+    "$w(1+R/\\|w\\|)$.",
+)
+def lemma_20(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    for width in (40, 400):
+        for radius in (0.5, 5.0):
+            w = rng.standard_normal((instances, width))
+            worst = w * (1.0 + radius / np.linalg.norm(w, axis=-1, keepdims=True))
+            bound = theory.encoder.lemma_6_bound(width, radius)
+            length = np.linalg.norm(worst, axis=-1)
+            yield at_most(f"length at distance R={radius:g}, d_m={width}", length, bound)
+    loose = np.median(np.linalg.norm(w, axis=-1)) / np.sqrt(width)
+    yield at_least("typical length over sqrt(d_m)", loose, 0.9)
+    large = np.linalg.norm(4.0 * rng.standard_normal((instances, 400)), axis=-1)
+    yield at_most(
+        "length with entries of variance 16",
+        large,
+        theory.encoder.lemma_6_bound(400),
+        role="outside",
+    )

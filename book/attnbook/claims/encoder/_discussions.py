@@ -1,0 +1,219 @@
+"""What the paper says beside its theorems: where attention flattens, which start is faster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._registry import claim
+from attnbook.claims.encoder._instances import frobenius, median_exponent
+from attnlab import models, ntk, problems
+from attnlab.checks import Array
+
+WIDE = np.array([30, 300, 3000])
+
+
+@claim(
+    "encoder.remark-1",
+    "Remark after Lemma 1",
+    "with tau_0 = 1/d_m attention is a mean of the tokens at large width, with d_m^-1/2 it is not",
+    r"$\tau_0=d_m^{-1}$: $\tau_0W_Q^\top W_K\to0$ and self-attention degenerates to "
+    r"$\frac1{d_s}\mathbf{11}^\top XW_V^\top$; $\tau_0=d_m^{-1/2}$: its entries keep variance 1 "
+    r"(standard Gaussian weights).",
+    page="encoder/model",
+    instances=20,
+    reason="For NTK weights. LeCun weights with unit tokens are at the mean for either $\\tau_0$: "
+    "logits have variance $1/d^2$.",
+)
+def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.gaussian_regression(
+        n=20, T=6, d=30, unit_tokens=True, trials=instances, rng=rng
+    )
+    others = ~np.eye(6, dtype=bool)
+    for init, scaling in (("ntk", "sqrt"), ("ntk", "linear"), ("lecun", "sqrt")):
+        far, spread = [], []
+        for width in WIDE:
+            model = models.Encoder(int(width), init, scaling)
+            params = model.init(drawn, rng)
+            M = model.tau0 * params["W_Q"].mT @ params["W_K"]
+            logits = (drawn.X @ M[:, None] @ drawn.X.mT)[..., others]
+            expected = float(theory.encoder.logit_variance(model, 30, 1.0, 1.0))
+            spread.append(float((logits**2).mean()) / expected)
+            far.append(np.abs(model.attention(params, drawn) - 1.0 / 6.0).max(axis=(-3, -2, -1)))
+        name = f"{init}, tau_0 {scaling}"
+        yield at_most(
+            f"relative error of the logits' variance, {name}", np.abs(np.array(spread) - 1.0), 0.2
+        )
+        if (init, scaling) == ("ntk", "linear"):
+            yield at_most(
+                f"exponent of the distance from the mean, {name}",
+                median_exponent(WIDE, far, slope),
+                -0.4,
+            )
+        elif init == "ntk":
+            yield at_least(f"distance from the mean at d_m = 3000, {name}", far[-1], 0.2)
+        else:
+            yield at_least(
+                f"distance from the mean at d_m = 3000, {name}", far[-1], 0.2, role="outside"
+            )
+
+
+def first_layer(
+    init: str, normals: dict[str, Array], width: int, d: int, tau0: float
+) -> tuple[models.Encoder, dict[str, Array]]:
+    """An encoder whose weights are the same normals under every initialisation."""
+    size = theory.encoder.variances(init, width, d)
+    model = models.Encoder(width, init, tau0)
+    return model, {name: np.sqrt(size[name]) * array for name, array in normals.items()}
+
+
+@claim(
+    "encoder.section-c5",
+    "Appendix C.5",
+    "alpha^2 is d_m N/d for LeCun and He but N/d for NTK, hence NTK is slower",
+    r"$\alpha^2\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m\,\Omega(N/d)$, that is "
+    r"$\Omega(d_mN/d)$ for LeCun and He and $\Omega(N/d)$ for NTK initialization: a factor $d_m$.",
+    page="encoder/scaling",
+    status="holds with correction",
+    instances=10,
+    reason="$\\eta_V=1/d$ is left out, and $\\Omega(N/d)$ is Lemma 18's slip: $\\alpha^2$ falls "
+    "with $N$. The largest eigenvalue of the same block has the same factor, so that it is a "
+    "matter of the step size: at equal relative steps nothing is gained.",
+    correction=r"At the same attention $\alpha^2_{\mathrm{LeCun}}/\alpha^2_{\mathrm{NTK}}=d_m/d$, "
+    r"He twice LeCun, and $\lambda_{\max}$ of the $w_O$ block scales alike.",
+    errata=("encoder.erratum-s13",),
+)
+def section_c5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e, width, d = theory.encoder, 400, 20
+    drawn = problems.gaussian_regression(n=10, T=4, d=d, trials=instances, rng=rng)
+    shapes = models.Encoder(width).shapes(drawn)
+    normals = {k: rng.standard_normal((instances, *tail)) for k, tail in shapes.items()}
+    squared, shape, outputs = {}, {}, {}
+    for init in ("lecun", "he", "ntk"):
+        tau0 = 0.1 / e.variances(init, width, d)["W_Q"] / width  # the same logits for all three
+        model, params = first_layer(init, normals, width, d, tau0)
+        values = np.linalg.svd(model.features(params, drawn), compute_uv=False) ** 2
+        squared[init], shape[init] = values[:, -1], values[:, -1] / values[:, 0]
+        outputs[init] = model.forward(params, drawn)
+    ratio = squared["lecun"] / squared["ntk"]
+    yield equal("alpha^2 of LeCun over NTK, against d_m", ratio, float(width))
+    yield equal("alpha^2 of LeCun over NTK", ratio, e.alpha_ratio(width, d), role="correction")
+    yield equal(
+        "alpha^2 of He over LeCun",
+        squared["he"] / squared["lecun"],
+        e.alpha_ratio(width, d, "he", "lecun"),
+        role="correction",
+    )
+    for init in ("he", "ntk"):
+        yield equal(
+            f"alpha^2 over the largest eigenvalue, {init} against LeCun",
+            shape[init],
+            shape["lecun"],
+            role="correction",
+        )
+    yield equal(
+        "outputs of NTK over sqrt(d) against LeCun's",
+        outputs["ntk"] / np.sqrt(d),
+        outputs["lecun"],
+        size=1.0,
+        role="correction",
+    )
+    samples, falls = np.array([3, 30, 300]), []
+    for n in samples:
+        some = problems.gaussian_regression(n=int(n), T=2, d=d, unit_tokens=True, rng=rng)
+        model = models.Encoder(1000)
+        falls.append(float(e.alpha(model, model.init(some, rng), some)) ** 2)
+    yield at_least("exponent of alpha^2 in N, LeCun", slope(samples, falls), 0.9)
+
+
+@claim(
+    "encoder.section-c6",
+    "Appendix C.6",
+    "tau_0 = d_m^-1/2 has the larger alpha, hence converges faster than 1/d_m",
+    r"$\alpha^2\ge d_m\eta_V\mu(\sigma_r)^2\,\Theta(\|\beta_{1,k}\|_2^2)$ with "
+    r"$\|\beta_{1,k}\|_2^2\ge1/d_s$ for $\tau_0=d_m^{-1/2}$ and $\approx1/d_s$ for "
+    r"$\tau_0=d_m^{-1}$: the former's $\alpha$ is larger at large width.",
+    page="encoder/scaling",
+    status="fails as stated",
+    instances=3,
+    reason="Two lower bounds are compared, not the quantities. On the paper's own synthetic data "
+    "with LeCun weights $\\alpha^2$ is larger for $\\tau_0=d_m^{-1}$ (about 5.9 against 4.3 at "
+    "width 1000): sharper attention makes first tokens larger, but features more alike.",
+    correction=r"$\|\beta\|_2^2$ is larger for $\tau_0=d_m^{-1/2}$ (0.19 against 0.10), "
+    r"and $\alpha^2$ smaller.",
+    errata=("encoder.erratum-s12",),
+)
+def section_c6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    squared: dict[str, list[float]] = {"sqrt": [], "linear": []}
+    length: dict[str, list[float]] = {"sqrt": [], "linear": []}
+    for _ in range(instances):  # one at a time: each has a million hidden values
+        drawn = problems.gaussian_regression(n=100, T=10, d=100, rng=rng)
+        for scaling in squared:
+            model = models.Encoder(1000, "lecun", scaling)
+            params = model.init(drawn, rng)
+            squared[scaling].append(float(theory.encoder.alpha(model, params, drawn)) ** 2)
+            weights = model.attention(params, drawn)[:, 0]
+            length[scaling].append(float((weights**2).sum(axis=-1).mean()))
+    yield at_least("alpha^2 for d_m^-1/2 against 1/d_m", squared["sqrt"], squared["linear"])
+    yield at_most("the same", squared["sqrt"], squared["linear"], role="correction")
+    yield equal(
+        "mean squared length of attention, tau_0 = 1/d_m",
+        length["linear"],
+        0.1,
+        within=0.01,
+        role="correction",
+    )
+    yield at_least(
+        "mean squared length of attention, tau_0 = d_m^-1/2",
+        length["sqrt"],
+        0.15,
+        role="correction",
+    )
+
+
+@claim(
+    "encoder.remark-2",
+    "Section 5.1, our reading",
+    "the largest stable step is N / lambda_max, which has a closed form at the start",
+    r"For the loss $\frac1N\sum(f-y)^2$ gradient descent is linearly stable iff "
+    r"$\gamma<N/\lambda_{\max}(K)$; at the start, for unit tokens and mean pooling, "
+    r"$\lambda_{\max}(K)\approx\frac{d_m}{d\,d_s}\big(\frac12+\frac{N-1}{2\pi}\big)"
+    r"+\frac1{2d_s}$ for LeCun, twice that for He.",
+    own=True,
+    page="encoder/step",
+    instances=2,
+    reason="Not in the paper, which leaves open how its loss and its data are normalised; the "
+    "figures of this chapter rest on it.",
+)
+def remark_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e, N, T, d, width = theory.encoder, 100, 10, 100, 1000
+    apart: dict[str, list[float]] = {"lecun": [], "he": []}
+    tops: dict[str, list[list[float]]] = {"lecun": [], "he": []}
+    for _ in range(instances):  # one at a time: each has a million hidden values
+        drawn = problems.gaussian_regression(n=N, T=T, d=d, unit_tokens=True, rng=rng)
+        phi = e.mean_tokens(drawn)
+        relu, step = ntk.arc_cosine(phi)
+        for init in tops:
+            model = models.Encoder(width, init)
+            K = ntk.empirical(model, model.init(drawn, rng), drawn)
+            limit = e.mean_field_kernel(relu, step, phi @ phi.mT, init, width, d)
+            apart[init].append(float(frobenius(K - limit) / frobenius(K)))
+            tops[init].append([float(np.linalg.eigvalsh(M)[-1]) for M in (K, limit)])
+    for init, expected in (("lecun", 6.0), ("he", 3.0)):
+        top, field = np.array(tops[init]).T
+        closed = e.top_eigenvalue(init, N, T, d, width)
+        yield at_most(f"relative distance of the mean-field kernel, {init}", apart[init], 0.15)
+        yield equal(f"lambda_max against the mean-field kernel's, {init}", top, field, within=0.1)
+        yield equal(f"lambda_max against its closed form, {init}", top, closed, within=0.1)
+        limits = e.stability_limit(top, N)
+        yield equal(f"N / lambda_max at width 1000, {init}", limits, expected, within=0.1)
+    few = problems.gaussian_regression(n=5, T=T, d=d, unit_tokens=True, trials=400, rng=rng)
+    for init in ("lecun", "he", "ntk"):
+        model = models.Encoder(50, init, "linear")
+        f = model.forward(model.init(few, rng), few)
+        found = np.sqrt(np.mean(f**2))
+        expected = e.output_deviation(init, T, d)
+        yield equal(f"deviation of an output, {init}", found, expected, within=0.25)

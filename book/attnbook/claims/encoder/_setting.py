@@ -1,0 +1,107 @@
+"""Assumptions 1 to 3: bounded, of full row rank, dissimilar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._registry import claim
+from attnlab import problems
+
+FALSE_ALARM = 1e-8
+
+
+@claim(
+    "encoder.assumption-1",
+    "Assumption 1",
+    "inputs are bounded: Frobenius norm at most sqrt(d_s) C_x",
+    r"$\|X\|_F\le\sqrt{d_s}\,C_x$ with some constant $C_x>0$; so $\|X\|_2$ and every row are at "
+    r"most $\sqrt{d_s}\,C_x$.",
+    status="definition",
+    page="encoder/assumptions",
+    instances=100,
+    reason="A definition: unit tokens lie inside with $C_x=1$. That every row is at most $C_x$, "
+    "as equation 21 has it, does not follow.",
+    errata=("encoder.erratum-s18",),
+)
+def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.gaussian_regression(n=5, T=4, d=6, trials=instances, rng=rng)
+    Cx = theory.encoder.input_bound(drawn.X)
+    rows = np.linalg.norm(drawn.X, axis=-1).max(axis=(-2, -1))
+    largest = np.linalg.norm(drawn.X, axis=(-2, -1)).max(axis=-1)
+    yield equal("largest Frobenius norm over sqrt(d_s) C_x", largest, np.sqrt(drawn.T) * Cx)
+    spectral = np.linalg.norm(drawn.X, ord=2, axis=(-2, -1)).max(axis=-1)
+    yield at_most("spectral norm", spectral, np.sqrt(drawn.T) * Cx)
+    yield at_most("longest row", rows, np.sqrt(drawn.T) * Cx)
+    unit = problems.gaussian_regression(n=5, T=4, d=6, unit_tokens=True, trials=instances, rng=rng)
+    yield equal("C_x of unit tokens", theory.encoder.input_bound(unit.X), 1.0)
+    yield at_most("longest row against C_x itself", rows, Cx, role="step")
+    double = theory.encoder.input_bound(2.0 * unit.X)
+    yield at_most("C_x of tokens of length 2, against 1", double, 1.0, role="outside")
+
+
+@claim(
+    "encoder.assumption-2",
+    "Assumption 2",
+    "the tokens of a sample are linearly independent, which needs d_s <= d",
+    r"$X$ has full row rank, so that $\lambda_{\min}(XX^\top)\ge C_\lambda>0$.",
+    status="definition",
+    page="encoder/assumptions",
+    instances=100,
+    reason="A definition: Gaussian tokens lie inside while $d_s\\le d$. The input of Corollary 1 "
+    "with $d_s=100$, $d=1$ lies outside.",
+    errata=("encoder.erratum-s15",),
+)
+def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    for T, d in ((4, 4), (4, 10)):
+        X = rng.standard_normal((instances, T, d))
+        smallest = np.linalg.svd(X, compute_uv=False)[:, -1] / np.linalg.norm(X, axis=(-2, -1))
+        yield at_least(f"smallest singular value, d_s={T} d={d}", smallest, 0.0, strictly=True)
+    X = rng.standard_normal((instances, 100, 1))
+    rank = np.linalg.matrix_rank(X)
+    yield at_least("rank with d_s=100 and d=1, against d_s", rank, 100, role="outside")
+
+
+@claim(
+    "encoder.assumption-3",
+    "Assumption 3",
+    "similarity of two samples has the tail exp(-t^c)",
+    r"For $n\ne n'$: $\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)$ "
+    r"$\le\exp(-t^{\hat c})$ for all $t$, with some $\hat c>0$.",
+    status="definition",
+    page="encoder/assumptions",
+    instances=200,
+    reason="A definition. Single Gaussian numbers lie inside with $\\hat c=1/2$; so do one-hot "
+    "tokens. The paper's own synthetic data lie outside for every $\\hat c$: their similarity is "
+    "bounded away from 0, raw and with unit tokens.",
+    errata=(
+        "encoder.erratum-s5",
+        "encoder.erratum-s14",
+    ),
+)
+def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    many = 100 * instances
+    pairs = rng.standard_normal((many, 2, 1, 1))
+    found = theory.encoder.similarity(pairs)[:, 0, 1]
+    levels = np.array([0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0])
+    frequency = (found[:, None] >= levels).mean(axis=0)
+    margin = np.sqrt(np.log(2.0 / FALSE_ALARM) / (2.0 * many))  # Dvoretzky-Kiefer-Wolfowitz
+    tail = theory.encoder.dissimilarity(levels, 0.5)
+    yield at_most("frequency for one Gaussian number, c = 1/2", frequency, tail + margin)
+    yield at_least("smallest similarity: never negative", found, 0.0)
+    hot = problems.SequenceProblem(np.eye(5)[:, None, :], np.zeros(5))
+    same = theory.encoder.similarity(hot.X).mean()  # two uniform draws from the five coincide
+    for c in (0.01, 1.0, 5.0):
+        tail = theory.encoder.dissimilarity(1.0, c)
+        yield at_most(f"one-hot tokens, P(similarity >= 1), c = {c:g}", same, tail)
+    for unit, scale in ((False, 1.0e4), (True, 1.0)):
+        own = problems.gaussian_regression(n=100, T=10, d=100, unit_tokens=unit, rng=rng)
+        s = theory.encoder.similarity(own.X)[~np.eye(100, dtype=bool)]
+        tokens = "unit" if unit else "raw"
+        yield equal(f"mean similarity of the paper's data, {tokens}", s.mean(), scale, within=0.1)
+        often = (s >= 1.0).mean()
+        tail = theory.encoder.dissimilarity(1.0, 7.0)  # 1/e at t = 1, whatever c
+        yield at_most(f"P(similarity >= 1), {tokens}, any c", often, tail, role="outside")

@@ -1,0 +1,155 @@
+"""Sub-exponential variables: the definition and Lemmas 2 to 4."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_most, equal
+from attnbook.claims._registry import claim
+from attnlab.checks import Array
+
+ROOT2 = float(np.sqrt(2.0))
+
+
+def inside(alpha: float, many: int) -> Array:
+    """Exponents with |lambda| < 1/alpha, up to rounding."""
+    positive = np.linspace(0.0, 1.0 - 1e-12, many + 1)[1:] / alpha
+    return np.concatenate([-positive, positive])
+
+
+@claim(
+    "encoder.definition-1",
+    "Appendix B.2",
+    "a variable is sub-exponential if its moment generating function is Gaussian near 0",
+    r"$X\sim SE(\nu,\alpha)$ if $\mathbb E\,e^{\lambda(X-\mu)}\le e^{\nu^2\lambda^2/2}$ for all "
+    r"$|\lambda|<1/\alpha$.",
+    status="definition",
+    page="encoder/kernel",
+    instances=100,
+    reason="A definition. Inside: the product of two $\\mathcal N(0,\\eta)$ with "
+    "$\\nu=\\alpha=\\sqrt2\\eta$, as the paper uses. Outside: smaller $\\nu$, or smaller "
+    "$\\alpha$.",
+)
+def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e = theory.encoder
+    nodes, weights = np.polynomial.hermite_e.hermegauss(120)
+    weights = weights / weights.sum()
+    lam = inside(ROOT2, 20)
+    exact = np.log(np.exp(0.5 * (lam[:, None] * nodes) ** 2) @ weights)
+    yield equal(
+        "log mgf of a product of two normals", e.product_log_mgf(lam), exact, within=1e-8, size=1.0
+    )
+    for eta in rng.uniform(0.2, 5.0, 3):
+        lam = inside(ROOT2 * eta, instances)
+        bound = e.sub_exponential_log_mgf(lam, ROOT2 * eta)
+        yield at_most(
+            "log mgf with nu = alpha = sqrt(2) eta", e.product_log_mgf(lam, scale=eta), bound
+        )
+    lam = inside(ROOT2, instances)
+    yield at_most(
+        "log mgf with nu = 1",
+        e.product_log_mgf(lam),
+        e.sub_exponential_log_mgf(lam, 1.0),
+        role="outside",
+    )
+    lam = inside(1.0, instances)
+    yield at_most(
+        "log mgf with alpha = 1",
+        e.product_log_mgf(lam),
+        e.sub_exponential_log_mgf(lam, ROOT2),
+        role="outside",
+    )
+
+
+@claim(
+    "encoder.lemma-2",
+    "Lemma 2",
+    "a positive multiple of a sub-exponential variable is sub-exponential",
+    r"$s>0$, $X\sim SE(\nu,\alpha)$: $sX\sim SE(s\nu,s\alpha)$.",
+    page="encoder/kernel",
+    instances=100,
+)
+def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e = theory.encoder
+    for s in (0.1, float(rng.uniform(1.0, 3.0)), 20.0):
+        nu, alpha = e.scaled_sub_exponential(s, ROOT2, ROOT2)
+        lam = inside(alpha, instances)
+        exact = e.product_log_mgf(s * lam)  # of s X at lambda, which is that of X at s lambda
+        yield at_most(f"log mgf of {s:.3g} X", exact, e.sub_exponential_log_mgf(lam, nu))
+        edge = np.array([1.0 / ROOT2]) / s
+        yield equal("end of the range of exponents", 1.0 / alpha, edge[0])
+    yield at_most(
+        "log mgf of 20 X against nu itself",
+        e.product_log_mgf(20.0 * lam),
+        e.sub_exponential_log_mgf(lam, ROOT2),
+        role="outside",
+    )
+
+
+@claim(
+    "encoder.lemma-3",
+    "Lemma 3",
+    "a sum of independent sub-exponential variables is sub-exponential",
+    r"Independent $X_i\sim SE(\nu_i,\alpha_i)$: "
+    r"$\sum X_i\sim SE\big(\sqrt{\sum\nu_i^2},\max\alpha_i\big)$.",
+    page="encoder/kernel",
+    instances=100,
+    reason="Independence is needed: equal terms lie outside.",
+)
+def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e = theory.encoder
+    for terms in (2, 10, 400):
+        eta = rng.uniform(0.3, 2.0, terms)
+        nu, alpha = e.summed_sub_exponential(ROOT2 * eta, ROOT2 * eta)
+        lam = inside(alpha, instances)
+        exact = np.sum([e.product_log_mgf(lam, scale=float(k)) for k in eta], axis=0)
+        yield at_most(
+            f"log mgf of a sum of {terms} products", exact, e.sub_exponential_log_mgf(lam, nu)
+        )
+    nu, alpha = e.summed_sub_exponential([ROOT2] * 10, [ROOT2] * 10)
+    lam = inside(alpha, instances)
+    lam = lam[np.abs(lam) < 0.1]
+    yield equal(
+        "variance of the sum of ten, from the log mgf",
+        2.0 * float(e.product_log_mgf(1e-3, terms=10)) / 1e-6,
+        nu**2 / 2.0,
+        within=1e-4,
+    )
+    yield at_most(
+        "log mgf of ten equal terms",
+        e.product_log_mgf(10.0 * lam),
+        e.sub_exponential_log_mgf(lam, nu),
+        role="outside",
+    )
+
+
+@claim(
+    "encoder.lemma-4",
+    "Lemma 4",
+    "Bernstein's tail of a sub-exponential variable",
+    r"$X\sim SE(\nu,\alpha)$: with probability at least $1-\delta$, "
+    r"$|X-\mu|$ $<\max\big(\nu\sqrt{2\log\frac2\delta},\,2\alpha\log\frac2\delta\big)$.",
+    page="encoder/kernel",
+    instances=100,
+    reason="Tails are exact (sums of products of normals), not sampled; (67) is used as printed.",
+)
+def lemma_4(_: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e = theory.encoder
+    delta = np.geomspace(1e-12, 0.9, instances)
+    for terms in (1, 2, 40, 400):
+        nu, alpha = e.summed_sub_exponential([ROOT2] * terms, [ROOT2] * terms)
+        t = np.array([e.sub_exponential_tail(nu, alpha, float(chance)) for chance in delta])
+        exceeded = np.log(2.0) + e.product_log_tail(terms, t)
+        yield at_most(f"log P(|X| >= threshold), {terms} products", exceeded, np.log(delta))
+    usable = delta[2.0 * np.log(2.0 / delta) <= 400]
+    m = np.array([e.logit_entry_bound(1.0, 1.0, 400, float(chance)) for chance in usable])
+    exceeded = np.log(2.0) + e.product_log_tail(400, m)
+    yield at_most("log P(|entry| >= (67))", exceeded, np.log(usable))
+    half = np.log(2.0) + e.product_log_tail(400, 0.5 * m)
+    yield at_most("the same at half of (67)", half, np.log(usable), role="outside")
+    t = np.array([e.sub_exponential_tail(1.0, 1.0, float(chance)) for chance in delta])
+    cauchy = 2.0 / np.pi * np.arctan(1.0 / t)  # not sub-exponential for any parameters
+    yield at_most("P(|X| >= threshold) of a Cauchy variable", cauchy, delta, role="outside")

@@ -1,0 +1,280 @@
+"""Slips about margins: Proposition 3 and its proof, Sections 5.3 and 7, equation 115."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._registry import erratum
+from attnbook.claims.multihead import _instances as made
+from attnbook.claims.multihead._errata import _parts as parts
+from attnlab.checks import Array
+from attnlab.problems import SequenceProblem
+
+
+@erratum(
+    "multihead.erratum-21",
+    "Sections 5.3 and 7",
+    "the three margins are not always in the order that is claimed",
+    printed=r"$\gamma_{\mathrm{attn}}\ge\gamma_\star\ge\gamma_{\mathrm{lin}}$",
+    correct=r"$\gamma_{\mathrm{attn}}\ge\gamma_{\mathrm{lin}}$ always. Without noise "
+    r"$\gamma_\star\ge\gamma_{\mathrm{lin}}$, and $\gamma_{\mathrm{attn}}\ge\gamma_\star$ up to "
+    r"$S^3=4\sqrt{M+1}/(\sqrt T\zeta^2)$, which is $S=6.03$ for $T=10$, $\zeta=0.1$, $M=2$; with "
+    r"noise $\gamma_\star\ge\gamma_{\mathrm{lin}}$ iff $\zeta\ge7r+12r^2+16r^3$, "
+    r"$r=\bar Z/S^2$ ($P=0$)",
+    page="multihead/mixtures",
+    instances=50,
+    about=("multihead.proposition-3",),
+)
+def erratum_21(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    zeta, crossing = 0.1, float(theory.multihead.crossing())
+    signs = np.array([1.0, -1.0])
+    for S, role in ((10.0, "statement"), (crossing, "correction"), (5.0, "correction")):
+        seq = parts.mixture(rng, n=instances, S=S)
+        oracle = theory.multihead.U_star(made.patterns(seq))
+        U = signs[:, None, None] * zeta / 4.0 * oracle
+        flat = (parts.head_gradients(seq, U)[0] * oracle).sum(axis=(-1, -2))
+        flat = seq.y[:, None] * flat / np.linalg.norm(oracle)
+        tangent = (flat + signs * parts.weights_margin(seq, U)).mean(axis=-1)
+        reached = parts.saturated_margin(seq, theory.multihead.Gamma_eps(1e-12, S=S))
+        what = f"saturated margin against the tangent margin, S={S:.3g}"
+        yield at_least(what, reached, tangent, role=role)
+        star = theory.multihead.gamma_star(S=S)
+        yield equal("tangent margin is gamma_star", tangent, star, role="correction")
+    yield equal("crossing", crossing, 6.028, within=1e-4, role="correction")
+    noisy = theory.multihead.gamma_star(Z_mu=0.8, Z_nu=1.6)
+    what = "gamma_star in Figure 2's setting, scores of the noise within 0.8"
+    yield at_least(what, noisy, theory.multihead.gamma_lin(Z_mu=0.8))
+    size, share = rng.uniform(1.0, 20.0, size=1000), rng.uniform(0.02, 0.98, size=1000)
+    r = rng.uniform(0.0, 1.0 / 8.0, size=1000)
+    star = theory.multihead.gamma_star(zeta=share, S=size, Z=r * size**2)
+    lin = theory.multihead.gamma_lin(zeta=share, S=size, Z_mu=r * size**2)
+    sign = np.sign(share - 7 * r - 12 * r**2 - 16 * r**3)
+    what = "(gamma_star - gamma_lin) * sign of the condition"
+    yield at_least(what, (star - lin) * sign, 0.0, role="correction")
+    yield at_least("gamma_attn", theory.multihead.gamma_attn(S=size), lin, role="correction")
+
+
+@erratum(
+    "multihead.erratum-22",
+    "Proposition 2 (main text)",
+    "heads for tangent separability grow with the third power of the token length, not the fourth",
+    printed=r"$\sqrt H\gtrsim\frac{R^4T(S+P)}{\gamma_\star}\sqrt{2\log(n/\delta)}$",
+    correct=r"$\sqrt H\ge\frac{4(2R^3T(S+P)+\sqrt TR)}{\gamma_\star}\sqrt{2\log(n/\delta)}$, as in "
+    r"Lemma 15",
+    page="multihead/initialization",
+    instances=50,
+    reason=r"Enough for $R\ge1$, but not the order of the proof: what is bounded, "
+    r"$\|\nabla_\theta\Phi\|$, grows with the cube of the tokens' length.",
+    about=("multihead.proposition-2",),
+)
+def erratum_22(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    base = parts.mixture(rng, n=instances, Z=0.2)
+    head = parts.targets(base).u / 4.0 + 0.1 * rng.standard_normal(4)
+    U = np.broadcast_to(head, (1, 10, 4))
+    sizes, norms = np.logspace(1.0, 4.0, 7), []
+    for size in sizes:
+        seq = SequenceProblem(size * base.X, base.y)
+        both = parts.head_gradients(seq, U)
+        norms.append(float(np.sqrt(sum((g**2).sum(axis=(-1, -2)) for g in both)).max()))
+    yield equal("growth of the model's gradient with R", slope(sizes, norms), 4.0, within=0.01)
+    yield equal("the same", slope(sizes, norms), 3.0, within=0.01, role="correction")
+    size = float(np.linalg.norm(head))
+    bound = theory.multihead.head_margin_bound(10, size, 0.0, R=sizes * parts.longest_token(base))
+    largest = np.sqrt(2.0) * np.array(norms)
+    yield at_most("sqrt 2 times the gradient", largest, bound, role="correction")
+
+
+@erratum(
+    "multihead.erratum-23",
+    "equation 123",
+    "U_opt has T rows, not d, and needs the factor sqrt 2 to have norm 1",
+    printed=r"$U_{\mathrm{opt}}=\frac1{S\sqrt T}\mathbb 1_d(\mu_+-\mu_-)^\top$ with "
+    r"$\|\theta_{\mathrm{opt}}\|=\sqrt2$",
+    correct=r"$U_{\mathrm{opt}}=\frac1{S\sqrt{2T}}\mathbb 1_T(\mu_+-\mu_-)^\top$, as in equation 9",
+    page="multihead/mixtures",
+    instances=20,
+    about=("multihead.proposition-3",),
+)
+def erratum_23(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    shapes: dict[str, list[tuple[float, float]]] = {"statement": [], "correction": []}
+    for S in rng.uniform(0.5, 5.0, size=instances):
+        seq = parts.mixture(rng, n=1, S=float(S))
+        opt = parts.saturated(seq)
+        literal = np.outer(np.ones(seq.d), parts.targets(seq).u) / (S * np.sqrt(seq.T))
+        for U, role in ((literal, "statement"), (opt["U"][0], "correction")):
+            size = float(np.sqrt((U**2).sum() + (opt["W"] ** 2).sum()))
+            shapes[role].append((size / np.sqrt(2.0), len(U) / seq.T))
+    for role, found in shapes.items():
+        norms, rows = np.array(found).T
+        yield equal("norm of theta_opt / sqrt 2", norms, 1.0, role=role)
+        yield equal("rows of U_opt / T", rows, 1.0, role=role)
+
+
+@erratum(
+    "multihead.erratum-24",
+    "Appendix E.1",
+    "twice B is below 2.5/4 of S^4, not 1.25/4: the latter bounds B itself",
+    printed=r"$A\ge\frac34S^4>\frac{1.25}4S^4\ge2B$ for $Z_\mu=Z_\nu\le S^2/8$",
+    correct=r"$A\ge\frac34S^4>\frac{2.5}4S^4\ge2B$; the conclusion $A>2B$ stands",
+    page="multihead/mixtures",
+    instances=1000,
+    about=("multihead.proposition-3",),
+)
+def erratum_24(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    S = rng.uniform(0.5, 10.0, size=instances)
+    Z = S**2 / 8.0 * np.append(1.0, rng.uniform(0.0, 1.0, size=instances - 1))
+    A, B = S**4 - 2.0 * S**2 * Z, 2.0 * (2.0 * Z**2 + S**2 * Z)
+    yield at_most("2B / S^4", 2.0 * B / S**4, 1.25 / 4.0)
+    yield at_most("2B / S^4", 2.0 * B / S**4, 2.5 / 4.0, role="correction")
+    yield at_least("A / S^4", A / S**4, 0.75, role="correction")
+    seq = parts.mixture(rng, n=200, S=2.0, zeta=0.3, Z=0.5, corners=True)
+    W = parts.targets(seq).W
+    scores = (seq.X @ W @ seq.X.swapaxes(-1, -2)).swapaxes(-1, -2)
+    apart = np.where(parts.carrying(seq)[:, None, :], -np.inf, scores).max()
+    yield at_most("largest irrelevant score against B, S=2, Z=S^2/8", apart, 5.0, role="correction")
+
+
+@erratum(
+    "multihead.erratum-25",
+    "Appendix E.1",
+    "the bound on psi_t holds for y psi_t: with a negative label it turns around",
+    printed=r"$\psi_t\ge yS^2(1-\epsilon)-2\epsilon Z_\mu$",
+    correct=r"$y\psi_t\ge S^2(1-\epsilon)-2\epsilon Z_\mu$; Proposition 3 is what follows from it",
+    page="multihead/mixtures",
+    instances=200,
+    about=("multihead.proposition-3",),
+)
+def erratum_25(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    S, Z, eps = 2.0, 0.5, 0.1
+    # enough samples for both labels to occur, a million times to one
+    seq = parts.mixture(rng, n=max(21, instances), S=S, Z=Z, corners=True)
+    opt = parts.saturated(seq, theory.multihead.Gamma_eps(eps, S=S))
+    psi = (parts.ONE.attention(opt, seq)[:, 0] @ seq.X) @ parts.targets(seq).u
+    y = seq.y[:, None]
+    yield at_least("psi_t", psi, y * S**2 * (1.0 - eps) - 2.0 * eps * Z)
+    yield at_least("y psi_t", y * psi, S**2 * (1.0 - eps) - 2.0 * eps * Z, role="correction")
+
+
+@erratum(
+    "multihead.erratum-26",
+    "Section 7",
+    "the closing remarks restate Proposition 3 with S for S^2, twice, and as an equation",
+    printed=r"$y\Phi(X;U_{\mathrm{opt}},\Gamma_\epsilon W_{\mathrm{opt}})=\frac{S\sqrt T}{\sqrt2}"
+    r"\big((1-\epsilon)-\frac{2\epsilon Z_\mu}S\big)$ for $\Gamma_\epsilon\gtrsim\frac1S\log"
+    r"\frac{\zeta^{-1}-1}\epsilon$",
+    correct=r"$\ge\frac{S\sqrt T}{\sqrt2}\big((1-\epsilon)-\frac{2\epsilon Z_\mu}{S^2}\big)$ for "
+    r"$\Gamma_\epsilon\gtrsim\frac1{S^2}\log\frac{\zeta^{-1}-1}\epsilon$",
+    page="multihead/mixtures",
+    instances=100,
+    about=("multihead.proposition-3",),
+)
+def erratum_26(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    eps = 0.1
+    for S in (0.5, 2.0):
+        Z = S**2 / 8.0
+        seq = parts.mixture(rng, n=instances, S=S, Z=Z, corners=True)
+        reached = parts.saturated_margin(seq, theory.multihead.Gamma_eps(eps, S=S))
+        printed = S * np.sqrt(seq.T / 2.0) * (1.0 - eps - 2.0 * eps * Z / S)
+        yield equal(f"margin, S={S:g}", reached, printed)
+        least = theory.multihead.gamma_attn(S=S, eps=eps, Z_mu=Z)
+        yield at_least(f"margin, S={S:g}", reached, least, role="correction")
+    # the smallest Gamma that leaves no more than eps on irrelevant tokens, by bisection
+    sizes, needed = np.logspace(-1.0, 1.0, 5), []
+    for S in sizes:
+        seq = parts.mixture(rng, n=1, S=float(S))
+        unit = parts.saturated(seq)["W"][0]
+        low, high = 0.0, 1e5
+        for _ in range(60):
+            middle = (low + high) / 2.0
+            enough = parts.missed(seq, middle * unit).max() <= eps
+            low, high = (low, middle) if enough else (middle, high)
+        needed.append(high)
+    grown = slope(sizes, needed)
+    yield equal("growth of Gamma with S", grown, -1.0, within=0.01)
+    yield equal("growth of Gamma with S", grown, -2.0, within=1e-6, role="correction")
+    exact = theory.multihead.Gamma_eps(eps, S=sizes, noise_free=True)
+    yield equal("Gamma that is needed", needed, exact, role="correction")
+
+
+@erratum(
+    "multihead.erratum-27",
+    "Section 5.3",
+    "one exponent of the contradiction is p - 3/4, not p - 1/4; the contradiction stands",
+    printed=r"$H^{1/2}\gtrsim S^5\|\tilde\theta\|^3$ with $S\gtrsim\frac{\log n}CH^{p-1/2}$ and "
+    r"$\|\tilde W\|=CH^{1/2-p}$ gives $H^{p-1/4}\lesssim C/\log^{5/2}n$",
+    correct=r"$H^{p-3/4}\lesssim C/\log^{5/2}n$; with $H^{p-2}\gtrsim C$ it asks for "
+    r"$\log n\lesssim1$ all the same",
+    page="multihead/mixtures",
+    instances=2000,
+    about=("multihead.equation-12",),
+)
+def erratum_27(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    heads, C, log_n = np.array([1.0, 8.0, 64.0, 512.0]), 3.0, 5.0
+    unit = parts.saturated(parts.mixture(rng, n=1))["W"]
+    powers, grown = (0.5, 0.75, 1.0, 1.5), []
+    for p in powers:
+        norms = [np.linalg.norm(C * H**-p * np.repeat(unit, int(H), axis=0)) for H in heads]
+        S = log_n / C * heads ** (p - 0.5)
+        # the two sides of equation 12, and the square root of their ratio as the text takes it
+        grown.append(slope(heads, np.sqrt(S**5 * np.array(norms) ** 3 / np.sqrt(heads))))
+    for printed, role in ((True, "statement"), (False, "correction")):
+        named = [theory.multihead.head_exponents(p, printed=printed)[1] for p in powers]
+        yield equal("exponent of H, p from 0.5 to 1.5", grown, named, size=1.0, role=role)
+    H = np.exp(rng.uniform(0.0, 20.0, size=instances))
+    scale, met = np.exp(rng.normal(0.0, 5.0, size=instances)), 0
+    for p in rng.uniform(0.0, 10.0, size=20):
+        low, high = theory.multihead.head_exponents(float(p))
+        met += int(((H**low >= scale) & (H**high <= scale / 1.01**2.5)).sum())
+    yield at_most("choices that meet both, log n = 1.01", met, 0.0, role="correction")
+
+
+@erratum(
+    "multihead.erratum-28",
+    "equation 115",
+    "collecting terms gives 4 - 2 zeta - zeta^2 where 4 - zeta^2 is printed; the bound holds",
+    printed=r"(112) and (113) together are $\frac{T(1-\zeta)\zeta}2\big[\zeta S^6-\dots"
+    r"-2((4-\zeta^2)Z_\mu+2\zeta(1-\zeta)Z_\nu)Z_\mu S^2-\dots\big]$",
+    correct=r"$\dots-2((4-2\zeta-\zeta^2)Z_\mu+2\zeta(1-\zeta)Z_\nu)Z_\mu S^2-\dots$, a little "
+    r"more; what follows (with $8Z_\mu$) holds either way",
+    page="multihead/mixtures",
+    instances=1000,
+    about=("multihead.lemma-13",),
+)
+def erratum_28(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    zeta, S = rng.uniform(0.02, 0.98, size=instances), rng.uniform(0.5, 5.0, size=instances)
+    Zm, Zn = S**2 * rng.uniform(0.0, 0.5, size=(2, instances))
+    together, printed = _equations_112_113(zeta, S, Zm, Zn), 4.0 - zeta**2
+    collected = _equation_115(zeta, S, Zm, Zn, printed)
+    mended = _equation_115(zeta, S, Zm, Zn, printed - 2.0 * zeta)
+    for terms, role in ((collected, "statement"), (mended, "correction")):
+        yield equal("collected terms / S^6", terms / S**6, together / S**6, size=1.0, role=role)
+    yield at_least("both parts against the printed sum", together, collected, role="correction")
+    # samples at the corners of Assumption 3's noise: the exact term
+    part, strength, Z = np.array(0.3), np.array(2.0), np.array(0.1)
+    seq = parts.mixture(rng, n=max(20, instances // 10), zeta=0.3, Z=0.1, corners=True)
+    found = parts.targets(seq)
+    heads = np.broadcast_to(found.u, (1, seq.T, seq.d))
+    exact = parts.weights_margin(seq, heads) * np.linalg.norm(found.W)
+    bracket = _equation_115(part, strength, Z, Z, 4.0 - 2.0 * part - part**2)
+    yield at_least("term I of samples", exact, seq.T * (1.0 - part) * bracket, role="correction")
+
+
+def _equations_112_113(zeta: Array, S: Array, Zm: Array, Zn: Array) -> Array:
+    """Their sum over T and 1 - zeta, before terms are collected."""
+    c = 1.0 - zeta
+    first = zeta * S**6 - zeta * c * (Zm + Zn) * S**4 - 2 * c * (zeta + 2 * c) * Zm**2 * S**2
+    second = zeta**2 * S**6 + zeta * c * (4 * Zm + zeta * Zn) * S**4
+    second = second + 2 * c**2 * ((2 + zeta) * Zm + 2 * zeta * Zn) * Zm * S**2
+    last = (4 * c**2 + 4 * c**3) * Zm**2 * (Zm + Zn)
+    return np.asarray((first - second - last) / c)
+
+
+def _equation_115(zeta: Array, S: Array, Zm: Array, Zn: Array, coefficient: Array) -> Array:
+    """The bracket of equation 115, with the coefficient in question."""
+    found = zeta * S**6 - zeta * (5 * Zm + (1 + zeta) * Zn) * S**4
+    found = found - 2 * (coefficient * Zm + 2 * zeta * (1 - zeta) * Zn) * Zm * S**2
+    return np.asarray(found - 4 * (1 - zeta) * (2 - zeta) * (Zm + Zn) * Zm**2)

@@ -1,0 +1,209 @@
+"""Section 3 and Appendix A: derivatives of one head, and how large they can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_most
+from attnbook.claims._registry import claim
+from attnbook.claims.multihead import _instances as instance
+from attnlab import curvature, models, ntk
+from attnlab.checks import Array
+from attnlab.models import Params
+from attnlab.problems import SequenceProblem
+
+ONE = models.MultiHead(heads=1)
+STEP = 1e-5  # of central differences: their error is about STEP^2
+
+
+def _sizes(array: Array, axes: int) -> Array:
+    return np.asarray(np.sqrt((array**2).sum(axis=tuple(range(-axes, 0)))))
+
+
+def _away(found: Array, truth: Array, axes: int) -> Array:
+    """Distance relative to the size of the truth, with a floor where that is tiny."""
+    size = _sizes(truth, axes)
+    return np.asarray(_sizes(found - truth, axes) / np.maximum(size, 1e-3 * size.max()))
+
+
+def _moved(params: Params, direction: Params, step: float) -> Params:
+    return {name: part + step * direction[name] for name, part in params.items()}
+
+
+def _formulas(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = instance.bounded(rng, trials=instances, n=1, T=4, d=3, R=1.5)
+    params = instance.heads(rng, drawn, 1)
+    X, U, W = drawn.X[:, 0], params["U"][:, 0], params["W"][:, 0]
+    a, b, c = (rng.standard_normal((instances, size)) for size in (4, 3, 3))
+    gU, gW = theory.multihead.model_gradient(X, W, U)
+
+    # central differences of the output along random directions
+    along = {name: rng.standard_normal(part.shape) for name, part in params.items()}
+    ahead, behind = (ONE.forward(_moved(params, along, s), drawn)[:, 0] for s in (STEP, -STEP))
+    slope = (gU * along["U"][:, 0]).sum(axis=(-1, -2)) + (gW * along["W"][:, 0]).sum(axis=(-1, -2))
+    size = np.hypot(_sizes(gU, 2), _sizes(gW, 2))
+    error = np.abs(slope - (ahead - behind) / (2.0 * STEP)) / size
+    yield at_most("(1), (2): relative distance from central differences", error, 1e-6)
+    exact = ntk.jacobian(ONE, params, drawn)
+    yield at_most("(1): distance from the library's", _away(gU, exact["U"][:, 0, 0], 2), 1e-9)
+    yield at_most("(2): distance from the library's", _away(gW, exact["W"][:, 0, 0], 2), 1e-9)
+    transposed = theory.multihead.model_gradient(X, W.swapaxes(-1, -2), U)[1]
+    yield at_most("(2) with W transposed", _away(transposed, gW, 2).max(), 1e-6, role="outside")
+
+    # the formulas for second derivatives, contracted as the lemma has it
+    hessian = curvature.hessian(ONE, params, drawn, of="output").blocks
+    mixed = hessian["U", "W"].reshape(instances, 4, 3, 3, 3)
+    third = theory.multihead.mixed_derivative(X, W, a, b)
+    truth = np.einsum("ntpij,nt,np->nij", mixed, a, b)
+    yield at_most("(3): distance from the library's Hessian", _away(third, truth, 2), 1e-9)
+    square = hessian["W", "W"].reshape(instances, 3, 3, 3, 3)
+    fourth = theory.multihead.second_derivative(X, W, U, b, c)
+    truth = np.einsum("npqij,np,nq->nij", square, b, c)
+    yield at_most("(4): distance from the library's Hessian", _away(fourth, truth, 2), 1e-9)
+
+    # ... and against central differences of the gradients
+    turn = rng.standard_normal(W.shape)
+    ahead_U, ahead_W = theory.multihead.model_gradient(X, W + STEP * turn, U)
+    behind_U, behind_W = theory.multihead.model_gradient(X, W - STEP * turn, U)
+    means = np.einsum("nt,ntp,np->n", a, ahead_U - behind_U, b) / (2.0 * STEP)
+    error = np.abs((third * turn).sum(axis=(-1, -2)) - means) / (_sizes(third, 2) + 1e-3)
+    yield at_most("(3): relative distance from central differences", error, 1e-6)
+    moved = np.einsum("np,npq,nq->n", b, ahead_W - behind_W, c) / (2.0 * STEP)
+    error = np.abs((fourth * turn).sum(axis=(-1, -2)) - moved) / (_sizes(fourth, 2) + 1e-3)
+    yield at_most("(4): relative distance from central differences", error, 1e-6)
+
+
+FORMULAS = (
+    r"For $a\in\mathbb R^T$, $b,c\in\mathbb R^d$ and $g_t=XW^\top x_t$: "
+    r"$\nabla_U\Phi=\varphi(XWX^\top)X$; $\nabla_W\Phi=\sum_tx_tu_t^\top X^\top\varphi'(g_t)X$; "
+    r"$\nabla_W\langle a,\nabla_U\Phi\,b\rangle=\sum_tx_ta_tb^\top X^\top\varphi'(g_t)X$; "
+    r"$\nabla_W\langle c,\nabla_W\Phi\,b\rangle=\sum_t(c^\top x_t)x_t\mathbf d_t^\top "
+    r"\varphi'(g_t)X$ with $\mathbf d_t=\mathrm{diag}(Xb)Xu_t-Xu_tb^\top X^\top\varphi(g_t)"
+    r"-Xbu_t^\top X^\top\varphi(g_t)$. (The paper's $W$ is the transpose of ours.)"
+)
+
+
+@claim(
+    "multihead.lemma-1",
+    "Lemma 1",
+    "gradient and Hessian of one head in closed form",
+    FORMULAS,
+    page="multihead/statistics",
+    instances=100,
+    reason="The early version prints $\\varphi'=\\mathrm{diag}\\,\\varphi(v)-vv^\\top$.",
+    errata=("multihead.erratum-1",),
+)
+def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _formulas(rng, instances)
+
+
+@claim(
+    "multihead.lemma-4",
+    "Lemma 4",
+    "Lemma 1 again, with its proof",
+    FORMULAS,
+    page="multihead/statistics",
+    instances=100,
+    reason="The paper repeats Lemma 1; slips in the proof's typography do not touch the formulas.",
+    errata=("multihead.erratum-1", "multihead.erratum-9"),
+)
+def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _formulas(rng, instances)
+
+
+def _largest(problem: SequenceProblem, params: Params) -> Array:
+    """Spectral norm of the output's Hessian, one a trial."""
+    low, high = curvature.hessian(ONE, params, problem, of="output").extremes
+    return np.maximum(np.abs(low), np.abs(high))[..., 0]
+
+
+def _single(
+    rng: np.random.Generator, instances: int
+) -> Iterator[tuple[SequenceProblem, Params, float]]:
+    """Random tokens, and tokens on a line, where bounds are nearly attained."""
+    for T, d, R in ((4, 3, 1.0), (3, 2, 2.0), (6, 1, 1.0), (2, 4, 1.5)):
+        for family in (instance.bounded, instance.on_a_line):
+            drawn = family(rng, trials=instances, n=1, T=T, d=d, R=R)
+            params = instance.heads(rng, drawn, 1)
+            yield drawn, params, R
+    drawn = instance.on_a_line(rng, trials=instances, n=1, T=6, d=1, R=1.0)
+    aligned = {"U": drawn.X.copy(), "W": np.zeros((instances, 1, 1, 1))}
+    yield drawn, aligned, 1.0  # u_t along x_t: all covariances have one sign
+
+
+def _shares(rng: np.random.Generator, instances: int) -> dict[str, Array]:
+    """Each left side as a share of its bound, over all instances."""
+    found: dict[str, list[Array]] = {}
+    bound = theory.multihead
+    for drawn, params, R in _single(rng, instances):
+        X, U = drawn.X[:, 0], params["U"][:, 0]
+        exact = ntk.jacobian(ONE, params, drawn)
+        gU, gW = _sizes(exact["U"][:, 0, 0], 2), _sizes(exact["W"][:, 0, 0], 2)
+        both, bent = np.hypot(gU, gW), _largest(drawn, params)
+        size = instance.longest_readout(params)
+        for name, share in {
+            "(1)": gU / bound.gradient_U_bound(X),
+            "(2)": gW / bound.gradient_W_bound(X, U),
+            "(2) sharp": gW / bound.gradient_W_bound(X, U, sharp=True),
+            "(3)": both / bound.gradient_bound(X, U),
+            "(3) sharp": both / bound.gradient_bound(X, U, sharp=True),
+            "(4)": bent / bound.hessian_bound(X, U),
+            "(4) sharp": bent / bound.hessian_bound(X, U, sharp=True),
+            "(A1)": both / bound.beta1(size, T=drawn.T, R=R),
+            "(A2)": bent / bound.beta3(size, T=drawn.T, d=drawn.d, R=R),
+            "(A2) sharp": bent / bound.beta3(size, T=drawn.T, d=drawn.d, R=R, sharp=True),
+        }.items():
+            found.setdefault(name, []).append(np.asarray(share))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
+
+
+@claim(
+    "multihead.proposition-1",
+    "Proposition 1",
+    "gradient and Hessian of one head are bounded by the tokens' lengths and the readout's scores",
+    r"$\|\nabla_\theta\Phi\|\le2\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty+\sqrt T\|X\|_{2,\infty}$ "
+    r"and $\|\nabla^2_\theta\Phi\|\le6d\|X\|_{2,\infty}^2\|X\|_{1,\infty}^2\sum_t\|Xu_t\|_\infty"
+    r"+2\sqrt{Td}\|X\|_{2,\infty}^2\|X\|_{1,\infty}$.",
+    page="multihead/statistics",
+    instances=60,
+    reason="The proof's index pattern (52)-(57) is not the quadratic form; the bounds hold.",
+    correction=r"Sharper, ours: $\|\nabla_W\Phi\|\le\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty$ "
+    r"(attained) and $\|\nabla^2\Phi\|\le2\|X\|_{2,\infty}^4\sum_t\|Xu_t\|_\infty"
+    r"+\sqrt T\|X\|_{2,\infty}^3$, without $d$.",
+    errata=("multihead.erratum-10",),
+)
+def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    shares = _shares(rng, instances)
+    yield at_most("gradient, as a share of its bound", shares["(3)"], 1.0)
+    yield at_most("Hessian, as a share of its bound", shares["(4)"], 1.0)
+    for name, words in (("(3)", "gradient"), ("(4)", "Hessian")):
+        share = shares[f"{name} sharp"]
+        yield at_most(f"{words}, as a share of its sharp bound", share, 1.0, role="correction")
+
+
+@claim(
+    "multihead.proposition-5",
+    "Proposition 5",
+    "Proposition 1 block by block, and under bounded data",
+    r"(1) $\|\nabla_U\Phi\|\le\sqrt T\|X\|_{2,\infty}$; "
+    r"(2) $\|\nabla_W\Phi\|\le2\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty$; (3) their sum bounds "
+    r"$\|\nabla_\theta\Phi\|$; (4) as in Proposition 1. With $\|x_t\|\le R$: "
+    r"$\|\nabla_\theta\Phi\|\le\sqrt TR(2R^2\|U\|_F+1)$ and "
+    r"$\|\nabla_\theta^2\Phi\|\le2\sqrt{Td}R^3(3\sqrt dR^2\|U\|_F+1)$.",
+    page="multihead/statistics",
+    instances=60,
+    reason="The proof's index pattern (52)-(57) is not the quadratic form; the bounds hold.",
+    correction=r"Sharper, ours: the constant 1 in (2), attained, and "
+    r"$\|\nabla^2_\theta\Phi\|\le\sqrt TR^3(2R^2\|U\|_F+1)$, without $d$.",
+    errata=("multihead.erratum-10",),
+)
+def proposition_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    shares = _shares(rng, instances)
+    for name in ("(1)", "(2)", "(3)", "(4)", "(A1)", "(A2)"):
+        yield at_most(f"{name}, as a share of its bound", shares[name], 1.0)
+    for name in ("(2)", "(A2)"):
+        share = shares[f"{name} sharp"]
+        yield at_most(f"{name}, as a share of its sharp bound", share, 1.0, role="correction")

@@ -1,0 +1,281 @@
+"""Every selection can be separated, and which ones have a cone: Theorems 8 and 9, Lemma 5."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._registry import claim
+from attnbook.claims.svm import _cases as cases
+from attnbook.claims.svm._existence import SIZES
+from attnbook.claims.svm._paths import RADII, gone_from, path_limit
+from attnlab import models, problems, svm
+from attnlab.checks import Array, IntArray
+
+
+@claim(
+    "svm.theorem-8",
+    "Theorem 8",
+    "d >= max(T-1, n) makes every selection separable, in any norm",
+    r"If $d\ge\max(T-1,n)$ and $m=d$, then for almost all datasets, also with $z_i=x_{i1}$, "
+    r"$\diamond$-SVM is feasible for every $\alpha\in[T]^n$.",
+    page="svm/margin",
+    instances=20,
+    errata=("svm.erratum-26",),
+    reason="All $T^n$ selections are solved, with a certificate; feasibility does not "
+    "depend on the "
+    "norm. The proof's stronger finding, independent features, is measured too.",
+)
+def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    for first in (False, True):
+        query = "the first token" if first else "independent"
+        for n, T in SIZES:
+            d = theory.svm.enough_dimension(n, T)
+            drawn = problems.sphere(n=n, T=T, d=d, self_attention=first, trials=instances, rng=rng)
+            share = svm.feasibility(drawn, tokens="all").measured["share"]
+            what = f"share of selections that are feasible, n={n} T={T} d={d}, query {query}"
+            yield at_least(what, share, 1.0)
+            rank = np.linalg.matrix_rank(_rows(drawn), tol=1e-10)
+            yield equal(
+                f"rank of the features, n={n} T={T} d={d}, query {query}", rank, n * (T - 1)
+            )
+    drawn = problems.sphere(n=3, T=3, d=3, trials=instances, rng=rng)
+    alpha = cases.random_selection(drawn, rng)
+    found = svm.attention_svm(drawn, alpha, norm="nuc")
+    good = np.isfinite(found.gap)
+    margins = theory.svm.token_margins(drawn, np.nan_to_num(found.W), alpha)
+    others = np.arange(3) != alpha[..., None]
+    least = np.where(others, margins, np.inf).min(axis=(-1, -2))
+    yield at_least("nuclear norm: least margin found", np.where(good, least, -np.inf), 1.0 - 1e-9)
+    n, T = 3, 4
+    narrow = problems.sphere(n=n, T=T, d=2, trials=max(instances, 20), rng=rng)
+    share = svm.feasibility(narrow, tokens="all").measured["share"]
+    yield at_least("share of selections feasible, n=3 T=4 d=2", share, 1.0, role="outside")
+
+
+def _rows(problem: problems.TokenProblem, tokens: IntArray | None = None) -> Array:
+    """Features of the tokens that are not selected, as rows."""
+    F = theory.svm.features(problem, tokens)
+    return F.reshape(*problem.trials, problem.n * problem.T, problem.d**2)
+
+
+@claim(
+    "svm.definition-3",
+    "Definition 3",
+    "a separating cone: some lower-scoring token stands before all higher-scoring ones",
+    r"$\mathrm{low}^\alpha=\{t:\gamma_t<\gamma_\alpha\}$, "
+    r"$\mathrm{high}^\alpha=\{t\ne\alpha:\gamma_t"
+    r"\ge\gamma_\alpha\}$; $\mathrm{cone}_\epsilon(\alpha)$ holds the $W$ of rank at most $m$ with "
+    r"$\min_i\max_{t\in\mathrm{low}_i}\min_{\tau\in\mathrm{high}_i}(x_{it}-x_{i\tau})^\top Wz_i\ge"
+    r"\epsilon\|W\|_F$.",
+    status="definition",
+    page="svm/local",
+    instances=300,
+    reason="The set is compared with its meaning, evaluated token by token. Inside and outside: "
+    "random matrices, and their negatives.",
+)
+def definition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    instances = max(instances, 60)
+    drawn = problems.sphere(n=2, T=4, d=3, trials=instances, rng=rng)
+    alpha = cases.random_selection(drawn, rng)
+    W = cases.unit(rng.standard_normal((instances, 3, 3)))
+    for epsilon in (0.0, 0.1):
+        expected = [
+            _inside(drawn.trial(k), alpha[k], W[k], epsilon) for k in range(min(instances, 100))
+        ]
+        least = theory.svm.cone_margins(drawn, W, alpha).min(axis=-1) >= epsilon
+        found = svm.in_cone(drawn, W, alpha, epsilon)
+        yield equal(
+            f"membership by its margin, token by token, epsilon {epsilon}", least[:100], expected
+        )
+        yield equal(
+            f"membership by the library, token by token, epsilon {epsilon}", found[:100], expected
+        )
+    low, high = theory.svm.low_high(drawn, alpha)
+    yield equal("tokens in low, in high, selected", low.sum(-1) + high.sum(-1) + 1, 4)
+    inside = least & np.isfinite(theory.svm.cone_margins(drawn, W, alpha).min(axis=-1))
+    yield at_least("members are members", svm.in_cone(drawn, W, alpha, 0.1)[inside], 1.0)
+    flipped = svm.in_cone(drawn, -W, alpha, 0.1)[inside]
+    yield at_least("their negatives are members", flipped, 1.0, role="outside")
+
+
+def _inside(problem: problems.TokenProblem, alpha: IntArray, W: Array, epsilon: float) -> bool:
+    """The definition in words: for every sample, one low token beats every high one."""
+    for i in range(problem.n):
+        logits = problem.X[i] @ W @ problem.z[i]
+        g = problem.scores[i]
+        high = [t for t in range(problem.T) if t != alpha[i] and g[t] >= g[alpha[i]]]
+        low = [t for t in range(problem.T) if g[t] < g[alpha[i]]]
+        if high and not any(all(logits[t] - logits[u] >= epsilon for u in high) for t in low):
+            return False
+    return True
+
+
+def cone_membership(
+    problem: problems.TokenProblem, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Lemmas 5 and 16: which max-margin directions lie in a cone of their selection."""
+    many, alpha = cases.every(problem)
+    found = svm.locally_optimal(many, alpha)
+    solved = np.asarray(found.margin.status == "optimal")
+    many, alpha = cases.some(many, solved), alpha[solved]
+    printed, corrected = found.as_printed[solved], found.corrected[solved]
+    W = cases.unit(found.margin.W[solved])
+    least = theory.svm.cone_margins(many, W, alpha).min(axis=-1)
+    bare = cases.unsupported()
+    W_bare = svm.attention_svm(bare, [0, 0]).W
+    yield at_least(
+        "two samples made for it: locally optimal", svm.locally_optimal(bare, [0, 0]).as_printed, 1
+    )
+    yield at_least(
+        "their cone margin", theory.svm.cone_margins(bare, W_bare, [0, 0]).min(), 0.0, strictly=True
+    )
+    finite = np.clip(least, -1e6, 1e6)
+    if printed.any():
+        lost = float((least[printed] <= 0.0).sum())
+        yield at_most("random data: locally optimal selections in no cone", lost, 0.0)
+        yield at_least(
+            "cone margin, locally optimal with support where it matters",
+            finite[corrected],
+            0.0,
+            strictly=True,
+            role="correction",
+        )
+    unfit = ~printed
+    yield at_most("cone margin of selections that are not locally optimal", finite[unfit], 1e-6)
+    G = rng.standard_normal((*problem.trials, problem.d, problem.d))
+    yield at_least(
+        "any matrix lies in the cone of opt", svm.in_cone(problem, G, problem.optimal, 1.0), 1.0
+    )
+
+
+@claim(
+    "svm.lemma-5",
+    "Lemma 5",
+    "a max-margin direction lies in a cone of its selection exactly if that is locally optimal",
+    r"If $\diamond$-SVM is feasible: $\alpha$ locally optimal $\Rightarrow W^{mm}_\alpha\in"
+    r"\mathrm{cone}_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never. With unique "
+    r"$\mathrm{opt}$, $\mathrm{cone}_\epsilon(\mathrm{opt})$ is all matrices of rank at most $m$.",
+    page="svm/local",
+    status="holds with correction",
+    correction=r"Locally optimal must include $T_i\ne\emptyset$ wherever $\mathrm{high}_i\ne"
+    r"\emptyset$: without a support token nothing stands before the better ones.",
+    instances=150,
+    errata=("svm.erratum-32",),
+)
+def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sphere(n=2, T=3, d=3, trials=instances, rng=rng)
+    yield from cone_membership(drawn, rng)
+
+
+def cornered(
+    problem: problems.TokenProblem, most: int, norm: str = "fro"
+) -> tuple[problems.TokenProblem, IntArray]:
+    """Selections other than opt, locally optimal as corrected in that norm, and clearly so."""
+    many, alpha = cases.every(problem)
+    margin = svm.attention_svm(many, alpha, norm=norm)
+    solved = np.asarray(margin.gap < 1e-6)
+    many, alpha, W = cases.some(many, solved), alpha[solved], margin.W[solved]
+    margins = theory.svm.token_margins(many, W, alpha)
+    others = np.arange(many.T) != alpha[..., None]
+    near = others & (margins < 1.0 + 1e-6)
+    lead = np.take_along_axis(many.scores, alpha[..., None], axis=-1) - many.scores
+    clear = np.where(near, lead, np.inf).min(axis=(-1, -2)) > 0.05
+    # tokens beyond the support that come close make the path slow to settle
+    beyond = np.where(others & ~near, margins, np.inf).min(axis=(-1, -2)) > 1.2
+    other = (alpha != many.optimal).any(axis=-1) & near.any(axis=-1).all(axis=-1)
+    index = np.flatnonzero(clear & beyond & other & (margin.norm[solved] < 6.0))
+    many, alpha, W = many.trial(index), alpha[index], W[index]
+    # the radius R_0 from which the cone protects alpha lies below the first radius of the path
+    barrier = 0.5 * theory.svm.cone_margins(many, cases.unit(W), alpha).min(axis=-1)
+    B, c = theory.svm.score_constants(many, alpha)
+    R0 = theory.svm.cone_radius(np.minimum(barrier, 1.0), many.T, B, c, share=0.25)
+    index = np.flatnonzero(RADII[0] / 2.0 > R0)[:most]
+    return many.trial(index), alpha[index]
+
+
+def local_path(
+    problem: problems.TokenProblem, alpha: IntArray, factors: int | None, what: str
+) -> Iterator[Measurement]:
+    """The path within the cone goes to the max-margin direction of its selection."""
+    norm = "fro" if factors is None else "nuc"
+    margin = svm.attention_svm(problem, alpha, norm=norm)
+    direction = cases.scaled(1.0 / margin.norm, margin.W)
+    barrier = theory.svm.cone_margins(problem, cases.unit(margin.W), alpha).min()
+    epsilon = 0.5 * float(barrier) if np.isfinite(barrier) else 0.0  # opt: no cone
+    path = svm.regularization_path(
+        models.Attention(factors=factors), problem, RADII, tokens=alpha, epsilon=epsilon
+    )
+    certified = np.asarray(path.status) == "optimal"
+    share = f"{what}: share of minimisers certified in the cone"
+    yield at_least(share, certified.mean(), 0.75, role="correction")
+    gone = gone_from(path, direction)
+    yield from path_limit(f"the direction of alpha, {what}", gone, "correction")
+
+
+def beyond_the_radius(
+    problem: problems.TokenProblem, alpha: IntArray, rng: np.random.Generator, what: str
+) -> Iterator[Measurement]:
+    """Beyond R_0 every bit of attention that alpha lacks costs score."""
+    model = models.Attention()
+    W = cases.unit(svm.attention_svm(problem, alpha).W)
+    epsilon = 0.5 * theory.svm.cone_margins(problem, W, alpha).min(axis=-1)
+    B, c = theory.svm.score_constants(problem, alpha)
+    R0 = theory.svm.cone_radius(epsilon, problem.T, B, c, share=0.25)
+    lead = np.take_along_axis(problem.scores, alpha[..., None], axis=-1) - problem.scores
+    others = np.arange(problem.T) != alpha[..., None]
+    found = []
+    for opening in (0.0, 0.01, 0.1, 0.5):
+        V = cases.edge(W, np.full(problem.trials, opening), rng)
+        inside = theory.svm.cone_margins(problem, V, alpha).min(axis=-1) >= epsilon
+        rest = np.where(others, model.attention({"W": cases.scaled(R0, V)}, problem), 0.0)
+        cost = (rest * lead).sum(axis=-1) / rest.sum(axis=-1)
+        found.append(np.where(inside, (cost / c[:, None]).min(axis=-1), np.inf))
+    least = np.asarray(found).min(axis=0)
+    what = f"{what}: score lost for missing attention at R_0 in the cone, in units of c_alpha, 1/4"
+    yield at_least(what, least, 0.25, role="correction")
+
+
+def without_a_cone() -> Iterator[Measurement]:
+    """A selection that is locally optimal as printed, and that no cone comes near."""
+    bare = cases.unsupported()
+    W = cases.unit(svm.attention_svm(bare, [0, 0]).W)
+    yield at_least(
+        "alpha is locally optimal as printed", svm.locally_optimal(bare, [0, 0]).as_printed, 1.0
+    )
+    yield at_most(
+        "limit of the local path: least distance of the cone from W_alpha / |W_alpha|",
+        theory.svm.cone_distance(bare, W, [0, 0]),
+        0.02,
+    )
+
+
+@claim(
+    "svm.theorem-9",
+    "Theorem 9",
+    "the regularization path within the cone goes to the local max-margin direction",
+    r"Under A (i), (iii) and E, for locally optimal $\alpha$, small $\epsilon$ and large $R_0=O(1/"
+    r"\epsilon)$, $\bar W_R=\min_{\mathcal C^\diamond_{\epsilon,R_0},\|W\|_\diamond\le "
+    r"R}\mathcal L$ "
+    r"has $\mathrm{dist}(\bar W_R/(R\,\Xi_\diamond),\mathcal W^{mm})\to0$, $\Xi_\diamond=1/"
+    r"\|W^{mm}_\alpha\|_\diamond$; for unique $\mathrm{opt}$ the same over all matrices of rank at "
+    r"most $m$.",
+    page="svm/local",
+    status="holds with correction",
+    correction=r"$\alpha$ must have support tokens wherever a token scores higher (as in Lemma 5): "
+    r"else the cone stays away from $W^{mm}_\alpha$. And $\bar W_R$ is an $\arg\min$.",
+    instances=5,
+    errata=("svm.erratum-23", "svm.erratum-28", "svm.erratum-32"),
+    reason="A limit, measured by its rate, 1/R over two decades; the path's minimisers are "
+    "certified local ones within the cone.",
+)
+def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from without_a_cone()
+    drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.1, trials=20 * instances, rng=rng)
+    many, alpha = cornered(drawn, instances)
+    yield from beyond_the_radius(many, alpha, rng, "alpha")
+    yield from local_path(many, alpha, None, "Frobenius")
+    yield from local_path(*cornered(drawn, instances, "nuc"), 4, "nuclear")

@@ -1,0 +1,257 @@
+"""Local convergence: Definition 2, Theorem 7, Assumption D, and the conjecture of Section 5.2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._registry import claim
+from attnbook.claims.svm import _cases as cases
+from attnlab import models, optim, problems, svm
+from attnlab.checks import Array, IntArray
+
+DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, and gives no number
+
+
+@claim(
+    "svm.definition-2",
+    "Definition 2",
+    "support tokens have margin 1; a selection that outscores all of them is locally optimal",
+    r"With $W^{mm}_\alpha$ the solution of Att-SVM for $\alpha$, "
+    r"$T_i=\{t:(x_{i\alpha_i}-x_{it})^\top "
+    r"W^{mm}_\alpha z_i=1\}$; $\alpha$ is locally optimal if "
+    r"$\gamma_{i\alpha_i}>\gamma_{it}$ for all "
+    r"$t\in T_i$ and all $i$.",
+    status="definition",
+    page="svm/local",
+    instances=200,
+    errata=("svm.erratum-15", "svm.erratum-32"),
+    reason="Inside: the optimal tokens, which always are. Outside: the worst tokens. $T_i$ may be "
+    "empty, and then the condition says nothing (see Lemma 5).",
+)
+def definition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    few = cases.separated(2, 4, 5, max(instances // 10, 5), rng)
+    drawn, alpha = cases.every(few)
+    found = svm.locally_optimal(drawn, alpha)
+    margins = theory.svm.token_margins(drawn, found.margin.W, alpha)
+    yield equal("margins of support tokens, 1", margins[found.neighbours], 1.0, within=1e-6)
+    far = ~found.neighbours & (np.arange(4) != alpha[..., None])
+    yield at_least("margins of the other tokens, 1", margins[far], 1.0, strictly=True)
+    lead = np.take_along_axis(drawn.scores, alpha[..., None], axis=-1) - drawn.scores
+    least = np.where(found.neighbours, lead, np.inf).min(axis=(-1, -2))
+    own = np.asarray(found.as_printed)
+    yield at_least(
+        "least lead of locally optimal tokens over support tokens", least[own], 0.0, strictly=True
+    )
+    yield at_most("least lead of the other selections", least[~own], 0.0)
+    yield at_least(
+        "the optimal tokens are locally optimal", svm.locally_optimal(drawn).as_printed, 1.0
+    )
+    worst = drawn.scores.argmin(axis=-1)
+    yield at_least(
+        "the worst tokens are locally optimal",
+        svm.locally_optimal(drawn, worst).as_printed,
+        1.0,
+        role="outside",
+    )
+
+
+def local_selections(
+    problem: problems.TokenProblem, most: int
+) -> tuple[problems.TokenProblem, IntArray, svm.LocalOptimality]:
+    """Locally optimal selections, not the optimal one, with support tokens in every sample."""
+    many, alpha = cases.every(problem)
+    found = svm.locally_optimal(many, alpha)
+    supported = found.neighbours.any(axis=-1).all(axis=-1)
+    other = (alpha != many.optimal).any(axis=-1)
+    lead = np.take_along_axis(many.scores, alpha[..., None], axis=-1) - many.scores
+    clear = np.where(found.neighbours, lead, np.inf).min(axis=(-1, -2)) > 0.02
+    picked = np.flatnonzero(
+        found.as_printed & supported & other & clear & (found.margin.norm < 8.0)
+    )[:most]
+    many, alpha = many.trial(picked), alpha[picked]
+    return many, alpha, svm.locally_optimal(many, alpha)
+
+
+def stays(
+    problem: problems.TokenProblem,
+    W_mm: Array,
+    constants: theory.svm.LocalConstants,
+    rng: np.random.Generator,
+    what: str,
+) -> Iterator[Measurement]:
+    """From the edge of the cone: small steps stay inside, and larger ones arrive."""
+    # lengths are measured in sqrt(mu) R, the width of each trial's cone where it begins
+    R, mu = constants.radius, constants.mu
+    width = np.sqrt(mu) * R
+    X, v = problem.X * width[:, None, None, None], problem.v / width[:, None]
+    big = problems.TokenProblem(X, problem.z, problem.y, v)
+    model, start = models.Attention(), cases.scaled(R / width, cases.edge(W_mm, mu, rng))
+    wanted = {"misfit": lambda params, _: cases.misfit(params["W"], W_mm)}
+    # of a unit gradient c = 1, and rho is its cosine with W_alpha
+    small = optim.NormalizedGD(float((theory.svm.cone_step(mu, mu / 2.0, 0.9, 1.0) / width).min()))
+    deep = {"W": DEEP * start}
+    near = optim.train(model, big, small, 1000, params=deep, record=[wanted], every=10)
+    gaps = near.history["misfit"]
+    yield equal(f"{what}: 1 - correlation at the start, mu", gaps[0], mu, within=1e-6)
+    yield at_most(f"{what}: 1 - correlation over 1,000 small steps, mu", gaps, mu * (1 + 1e-6))
+    larger, begin = optim.NormalizedGD(0.5), {"W": start}
+    far = optim.train(
+        model, big, larger, 10_000, params=begin, record=[wanted, "norm"], every=10_000
+    )
+    norm, gaps = far.history["norm_W"][-1] / far.history["norm_W"][0], far.history["misfit"]
+    yield at_least(f"{what}: norm after 10,000 larger steps, in units of R", norm, 10.0)
+    yield at_most(f"{what}: 1 - correlation then, mu / 10", gaps[-1], mu / 10.0)
+
+
+@claim(
+    "svm.theorem-7",
+    "Theorem 7",
+    "near a locally optimal direction nothing is stationary, and descent converges to it",
+    r"Under A, for locally optimal $\alpha$: (T1) some cone $\mathcal "
+    r"C_{\mu,R}(W^{mm}_\alpha)$ has "
+    r"no stationary point; (T2) gradient descent from inside it with $\eta\le O(\min(1/L_W,"
+    r"\zeta(\mu)))$ has $\|W(k)\|_F\to\infty$ and $W(k)/\|W(k)\|_F\to W^{mm}_\alpha/"
+    r"\|W^{mm}_\alpha\|_F$.",
+    page="svm/local",
+    instances=30,
+    errata=("svm.erratum-12", "svm.erratum-15", "svm.erratum-28", "svm.erratum-29"),
+    reason="With the paper's constants (67) and (74), which need support tokens in every sample; "
+    "where some have none, with their margins entering $\\delta$. At radius R a step of size "
+    "$1/L_W$ moves W by less than rounding, so the limit is measured along normalized steps.",
+)
+def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sphere(n=2, T=3, d=6, min_gap=0.1, trials=8 * instances, rng=rng)
+    many, alpha, found = local_selections(drawn, 4 * instances)
+    wide = theory.svm.local_constants(many, found.margin.W, alpha).mu > 1e-5
+    index = np.flatnonzero(wide)[:instances]
+    yield from _theorem_7(many.trial(index), alpha[index], found.margin.W[index], rng, "local")
+    bad = problems.bad_direction()
+    bad = cases.copies(bad, 4)
+    wrong = np.ones((4, 2), int)
+    yield from _theorem_7(
+        bad, wrong, svm.attention_svm(bad, wrong).W, rng, "no support in sample 2"
+    )
+    many, alpha = cases.every(drawn)
+    found = svm.locally_optimal(many, alpha)
+    good = ~found.as_printed & (found.margin.norm < 8.0)
+    picked = rng.permutation(np.flatnonzero(good))[:instances]
+    start = {"W": 40.0 * found.margin.W[picked]}
+    run = optim.train(
+        models.Attention(),
+        many.trial(picked),
+        optim.NormalizedGD(0.5),
+        4000,
+        params=start,
+        every=4000,
+    )
+    near = svm.correlation(run.params["W"], found.margin.W[picked])
+    yield at_least(
+        "correlation with W_alpha, alpha not locally optimal", near, 0.99, role="outside"
+    )
+
+
+def _theorem_7(
+    problem: problems.TokenProblem, alpha: IntArray, W: Array, rng: np.random.Generator, what: str
+) -> Iterator[Measurement]:
+    model = models.Attention()
+    constants = theory.svm.local_constants(problem, W, alpha)
+    cosines = []
+    for _ in range(30):
+        opening = constants.mu * rng.random(problem.trials)
+        size = constants.radius * 10.0 ** rng.uniform(0.0, 1.5, problem.trials)
+        G, _ = cases.downhill(model, problem, cases.scaled(size, cases.edge(W, opening, rng)))
+        cosines.append(cases.inner(cases.unit(G), cases.unit(W)))
+    yield at_least(
+        f"{what}: cosine of -gradient and W_alpha in the cone", cosines, 0.0, strictly=True
+    )
+    yield from stays(problem, W, constants, rng, what)
+
+
+@claim(
+    "svm.assumption-d",
+    "Assumption D",
+    "every wrong selection has a sample whose optimal token is a support token of it",
+    r"For every $\alpha\ne\mathrm{opt}$ there is $i$ with $\alpha_i\ne\mathrm{opt}_i$ and "
+    r"$\mathrm{opt}_i\in T_i$ (of the problem solved for $\alpha$).",
+    status="definition",
+    page="svm/global",
+    instances=60,
+    reason="All selections are enumerated. Inside: wide tokens; there the optimal selection is the "
+    "only locally optimal one. Outside: the bias paper's two samples.",
+)
+def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sphere(n=2, T=3, d=8, min_gap=0.02, trials=instances, rng=rng)
+    holds = np.asarray(svm.assumption_d(drawn).holds)
+    yield at_least("share of wide instances in which it holds", holds.mean(), 0.25)
+    inside = cases.some(drawn, holds)
+    many, alpha = cases.every(inside)
+    local = svm.locally_optimal(many, alpha).as_printed
+    wrong = (alpha != many.optimal).any(axis=-1)
+    yield at_most("locally optimal selections that are not opt, where it holds", local[wrong], 0)
+    yield at_least("opt is locally optimal", local[~wrong], 1)
+    margin = svm.attention_svm(many, alpha)
+    margins = theory.svm.token_margins(many, margin.W, alpha)
+    at_opt = np.take_along_axis(margins, many.optimal[..., None], axis=-1)[..., 0]
+    nearest = np.where(alpha != many.optimal, at_opt, np.inf).min(axis=-1)
+    yield equal(
+        "least margin of an optimal token not selected, 1", nearest[wrong], 1.0, within=1e-6
+    )
+    bad = problems.bad_direction()
+    margins = theory.svm.token_margins(bad, svm.attention_svm(bad, [1, 1]).W, [1, 1])
+    yield equal(
+        "its margin in the bias paper's two samples, 1",
+        margins[1, 0],
+        1.0,
+        within=1e-6,
+        role="outside",
+    )
+
+
+@claim(
+    "svm.conjecture-1",
+    "Conjecture, Section 5.2",
+    "with all tokens support and no other local direction, descent goes to the global one",
+    r"If $\mathrm{opt}_i$ are unique and B.1 and D hold, then for almost all datasets gradient "
+    r"descent with a proper constant step converges to $W^{mm}$ in direction.",
+    page="svm/global",
+    status="out of reach",
+    instances=12,
+    reason="A conjecture about almost all datasets and a limit: a check can refute it, not prove "
+    "it. Looked for: a start (0, random, or large along the direction of every wrong selection) "
+    "from which descent settles elsewhere. None was found.",
+)
+def conjecture_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sphere(n=2, T=3, d=10, min_gap=0.05, trials=8 * instances, rng=rng)
+    drawn = cases.some(drawn, svm.assumption_b1(drawn).holds)
+    drawn = cases.some(drawn, svm.assumption_d(drawn).holds)
+    drawn = drawn.trial(np.arange(min(drawn.trials[0], instances)))
+    many, alpha = cases.every(drawn)
+    direction = svm.attention_svm(many).W
+    wrong = svm.attention_svm(many, alpha).W
+    model, steps = models.Attention(), (30, 300, 3000)
+    for what, start in (
+        ("0", np.zeros_like(wrong)),
+        ("random", rng.standard_normal(wrong.shape)),
+        ("10 W_alpha, every alpha", 10.0 * wrong),
+    ):
+        misfit = {"misfit": lambda params, _: cases.misfit(params["W"], direction)}
+        run = optim.train(
+            model,
+            many,
+            optim.NormalizedGD(0.2),
+            steps[-1],
+            params={"W": start},
+            record=[misfit],
+            every=steps,
+        )
+        seen = model.attention(run.params, many)
+        best = np.take_along_axis(seen, many.optimal[..., None], axis=-1)
+        yield at_least(f"from {what}: least attention on an optimal token", best, 0.5)
+        gaps = np.maximum(run.history["misfit"][1:], 1e-15)
+        powers = [slope(steps, trial) for trial in gaps.T]
+        yield at_most(f"from {what}: 1 - correlation after 3,000 steps", gaps[-1], 0.02)
+        yield at_most(f"from {what}: its power of k, median", np.median(powers), -1.0)

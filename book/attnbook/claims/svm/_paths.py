@@ -1,0 +1,208 @@
+"""Why one token wins, and in which norm: Assumption A, Lemmas 2 and 3, Theorem 2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._registry import claim
+from attnbook.claims.svm import _cases as cases
+from attnlab import models, problems, svm
+from attnlab.checks import Array
+from attnlab.models._losses import LOSSES
+
+RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
+
+
+@claim(
+    "svm.assumption-a",
+    "Assumption A",
+    "the loss falls strictly, and its slope is bounded and Lipschitz on bounded intervals",
+    r"On every bounded interval: (i) $\ell$ is strictly decreasing and bounded below; (ii) $\ell'$ "
+    r"is $M_0$-Lipschitz; (iii) $|\ell'(u)|\le M_1$.",
+    status="definition",
+    page="svm/tokens",
+    instances=2000,
+    reason="Inside: the logistic, exponential and correlation losses, slopes by differences of the "
+    "loss. Outside: the exponential loss with the constants of an interval that it leaves.",
+)
+def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    low, high, h = -2.0, 3.0, 1e-4
+    u = np.sort(np.concatenate([[low, 0.0, high], rng.uniform(low, high, instances)]))
+    for name, loss in LOSSES.items():
+        constants = theory.svm.loss_constants(name, low, high)
+        fall = loss.value(u[:-1]) - loss.value(u[1:])
+        yield at_least(
+            f"{name}: fall of the loss, least slope times length",
+            fall,
+            constants.flattest * np.diff(u) * (1 - 1e-6),
+        )
+        slopes = (loss.value(u + h) - loss.value(u - h)) / (2.0 * h)
+        yield at_most(
+            f"{name}: size of the slope, M_1", np.abs(slopes), constants.steepest * (1.0 + 1e-6)
+        )
+        bend = (loss.value(u + h) - 2.0 * loss.value(u) + loss.value(u - h)) / h**2
+        yield at_most(f"{name}: change of the slope, M_0", np.abs(bend), constants.lipschitz + 1e-5)
+    narrow = theory.svm.loss_constants("exponential", 0.0, high)
+    beyond = np.abs(LOSSES["exponential"].slope(u))
+    yield at_most(
+        "exponential: slope left of 0, M_1 of [0, 3]", beyond, narrow.steepest, role="outside"
+    )
+
+
+@claim(
+    "svm.lemma-2",
+    "Lemma 2",
+    "no finite W reaches the loss of the optimal tokens; separating them approaches it",
+    r"Under A (i), (iii), if not all tokens are optimal, $\mathcal L(W)>\mathcal L_\star="
+    r"\frac1n\sum_i\ell(\gamma_{i\,\mathrm{opt}_i})$; if $W$ separates optimal tokens, "
+    r"$\lim_{R\to\infty}\mathcal L(RW)=\mathcal L_\star$.",
+    page="svm/tokens",
+    instances=200,
+)
+def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    for loss in LOSSES:
+        model = models.Attention(loss=loss)
+        drawn = cases.separated(3, 4, 5, instances, rng)
+        size = 10.0 ** rng.uniform(-2.0, 1.3, drawn.trials)
+        W = cases.scaled(size, rng.standard_normal((*drawn.trials, 5, 5)))
+        above = model.evaluate({"W": W}, drawn).log_excess
+        assert above is not None
+        yield at_least(f"{loss}: log of the loss above its floor, any W", above, -700.0)
+        value = model.value_and_grad({"W": W}, drawn)[0]
+        yield at_least(
+            f"{loss}: loss, its floor", value, LOSSES[loss].value(drawn.best).mean(axis=-1)
+        )
+        margin = svm.attention_svm(drawn)
+        B, _ = theory.svm.score_constants(drawn)
+        lowest = drawn.scores.min(axis=(-1, -2))
+        for R in (10.0, 100.0):
+            log_excess = model.evaluate({"W": R * margin.W}, drawn).log_excess
+            assert log_excess is not None
+            found = np.exp(log_excess)
+            steep = theory.svm.loss_constants(loss, float(lowest.min())).steepest
+            bound = theory.svm.excess_above(R * margin.norm, 1.0 / margin.norm, 4, B, steep)
+            yield at_most(f"{loss}: loss above the floor at {R:g} W_mm, M_1 T B e^-R", found, bound)
+    same = cases.problem(np.ones((1, 2, 3)), np.ones((1, 3)), [1.0], np.ones(3))
+    level = models.Attention().value_and_grad({"W": rng.standard_normal((3, 3))}, same)[0]
+    floor = models.Attention().floor(same)
+    yield at_least(
+        "loss where all tokens are optimal, above its floor",
+        level,
+        floor,
+        strictly=True,
+        role="outside",
+    )
+
+
+def gone_from(path: svm.Path, direction: Array) -> Array:
+    """Distances of the scaled path from a direction, in the trials certified at every radius."""
+    gone = path.W / path.radii[:, None, None, None] - direction
+    kept = (np.asarray(path.status) == "optimal").all(axis=0)
+    return np.asarray(np.linalg.norm(gone, axis=(-1, -2))[:, kept])
+
+
+def distances(problem: problems.TokenProblem, factors: int | None) -> Array:
+    """How far the scaled path is from the max-margin direction of its norm: radii, then trials."""
+    margin = svm.attention_svm(problem, norm="fro" if factors is None else "nuc")
+    path = svm.regularization_path(models.Attention(factors=factors), problem, RADII)
+    return gone_from(path, cases.scaled(1.0 / margin.norm, margin.W))
+
+
+def path_limit(what: str, gone: Array, role: str = "statement") -> Iterator[Measurement]:
+    """A distance that vanishes like 1/R over two decades, or faster."""
+    yield at_most(f"distance from {what}, R = 10,000", gone[-1], 0.01, role=role)
+    before = gone[0] / 5.0 + 1e-5  # the nuclear solver's accuracy
+    yield at_most(f"distance from {what}, a fifth of that at R = 100", gone[-1], before, role=role)
+    powers = [slope(RADII, trial) for trial in gone.T if trial[-1] > 1e-5]
+    if powers:
+        found = float(np.median(powers))
+        yield at_most(f"its power of R (-1 is expected), median, {what}", found, -0.9, role=role)
+
+
+@claim(
+    "svm.theorem-2",
+    "Theorem 2",
+    "regularization paths: W goes to the Frobenius max-margin direction, (K, Q) to the nuclear one",
+    r"Under A (i), (iii), unique optimal tokens and feasibility, $\bar W_R/R\to W^{mm}/"
+    r"\|W^{mm}\|_F$ and $\mathrm{dist}(\bar K_R\bar Q_R^\top/R,\ \mathcal W^{mm}_\star/C_\star)"
+    r"\to0$; with $m=d$ the second problem is convex.",
+    page="svm/norms",
+    instances=8,
+    errata=("svm.erratum-14", "svm.erratum-28"),
+    reason="A limit, measured by its rate: both distances fall like 1/R over two decades. The path "
+    "is the better of two certified local minimisers, not proven global.",
+)
+def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.2, trials=2 * instances + 4, rng=rng)
+    drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
+    drawn = drawn.trial(np.arange(min(instances, drawn.trials[0])))
+    yield from path_limit("W_mm / |W_mm|", distances(drawn, None))
+    for m in (4, 2):  # d columns, and n, which Lemma 1 says will do
+        yield from path_limit(f"the nuclear direction, {m} columns", distances(drawn, m))
+    yield at_most(
+        "duality gap of the nuclear problem with m = d",
+        svm.attention_svm(drawn, norm="nuc").gap,
+        1e-8,
+    )
+    nuclear = svm.attention_svm(drawn, norm="nuc")
+    margin = svm.attention_svm(drawn)
+    away = np.linalg.norm(cases.unit(nuclear.W) - cases.unit(margin.W), axis=(-1, -2)).max(
+        keepdims=True
+    )
+    yield at_most("largest distance between the two directions", away, 0.02, role="outside")
+
+
+@claim(
+    "svm.lemma-3",
+    "Lemma 3",
+    "if a convex nuclear solution has rank at most m, the rank limit changes nothing",
+    r"If $\mathcal W^{mm}_\star\cap\mathcal W^{mm}_{cvx}\ne\emptyset$ then $C_\star=C_{cvx}$ and "
+    r"$\mathcal W^{mm}_\star\subseteq\mathcal W^{mm}_{cvx}$; if $\mathcal W^{mm}_{cvx}$ has "
+    r"rank at "
+    r"most $m$ throughout, the two are equal.",
+    page="svm/norms",
+    instances=6,
+    errata=("svm.erratum-13", "svm.erratum-20"),
+    reason="The rank-limited side is found without the convex one: by the path of factors with m "
+    "columns, scaled to margin 1.",
+)
+def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sphere(n=3, T=3, d=4, min_gap=0.2, trials=instances, rng=rng)
+    convex = svm.attention_svm(drawn, norm="nuc")
+    others = np.arange(drawn.T) != drawn.optimal[..., None]
+    for m in (1, 2, 3):
+        path = svm.regularization_path(models.Attention(factors=m), drawn, [1000.0])
+        margins = theory.svm.token_margins(drawn, path.W[0])
+        least = np.where(others, margins, np.inf).min(axis=(-1, -2))
+        size = np.linalg.norm(path.W[0], "nuc", axis=(-1, -2)) / np.maximum(least, 1e-12)
+        fits = convex.rank <= m
+        if fits.any():
+            yield equal(
+                f"C_* with {m} columns, C_cvx of rank <= {m}",
+                size[fits],
+                convex.norm[fits],
+                within=0.02,
+            )
+        if (~fits).any():
+            low = (size / convex.norm)[~fits].max(keepdims=True)
+            yield at_most(
+                f"largest C_*/C_cvx where the rank exceeds {m}", low, 1.02, role="outside"
+            )
+    # W_11 >= 1 and W_22 >= 1: every [[1, c], [c, 1]] with |c| <= 1 is a convex solution
+    twin = cases.corners()
+    value = svm.attention_svm(twin, norm="nuc").norm
+    yield equal("C_cvx of the problem with many solutions, 2", value, 2.0)
+    one = svm.rank_limited_svm(twin, 1)
+    yield equal("C_* of rank 1, C_cvx", one.norm, value, within=1e-6)
+    yield equal("distance of its corner from 1", np.abs(one.W[0, 1]), 1.0, within=1e-5)
+    c = rng.uniform(-1.0, 1.0, instances)
+    solutions = np.array([[np.ones_like(c), c], [c, np.ones_like(c)]]).transpose(2, 0, 1)
+    yield equal(
+        "nuclear norms of other convex solutions, 2",
+        np.linalg.norm(solutions, "nuc", axis=(1, 2)),
+        2.0,
+    )

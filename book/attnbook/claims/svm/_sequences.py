@@ -1,0 +1,266 @@
+"""Sequences: Definitions 4 and 5, Lemmas 15 and 16, Assumption E."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from attnbook import theory
+from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._registry import claim
+from attnbook.claims.svm import _cases as cases
+from attnbook.claims.svm._cones import cone_membership
+from attnlab import models, problems, svm
+from attnlab.checks import Array, IntArray
+
+
+def positions(instances: int, rng: np.random.Generator, d: int = 4) -> problems.TokenProblem:
+    """One sequence of three tokens and a query for each position, well separated."""
+    drawn = problems.sequence(
+        n=1, T=3, d=d, min_gap=0.1, self_attention=False, trials=6 * instances + 10, rng=rng
+    )
+    drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
+    return drawn.trial(np.arange(min(instances, drawn.trials[0])))
+
+
+@claim(
+    "svm.definition-4",
+    "Definition 4",
+    "support and local optimality for every position of a sequence",
+    r"With $F_{ikt}=x_{it}z_{ik}^\top$ and $W^{mm}_\alpha$ of SAtt-SVM, $T_{ik}=\{t:\langle "
+    r"F^\alpha_"
+    r"{ik}-F_{ikt},W^{mm}_\alpha\rangle=1\}$ (possibly empty); $\alpha$ is locally optimal if "
+    r"$\gamma^\alpha_{ik}>\gamma_{ikt}$ for all $t\in T_{ik}$ and all $i,k$.",
+    status="definition",
+    page="svm/sequences",
+    instances=100,
+    errata=("svm.erratum-19", "svm.erratum-20"),
+    reason="Positions are rows that share their tokens; with a causal mask hidden tokens ask "
+    "nothing. Inside: the optimal tokens. Outside: the worst ones.",
+)
+def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    whole = problems.sequence(n=2, T=3, d=7, min_gap=0.01, trials=instances, rng=rng)
+    masked = problems.causal(n=2, T=3, d=7, min_gap=0.01, trials=instances, rng=rng)
+    for name, drawn in (("sequence", whole), ("causal", masked)):
+        pick = np.ones(drawn.scores.shape) if drawn.mask is None else drawn.mask * 1.0
+        alpha = (pick * rng.random(pick.shape)).argmax(axis=-1)
+        found = svm.locally_optimal(drawn, alpha)
+        margins = theory.svm.token_margins(drawn, np.nan_to_num(found.margin.W), alpha)
+        seen = found.neighbours & np.asarray(found.margin.status == "optimal")[:, None, None]
+        yield equal(f"{name}: margins of support tokens, 1", margins[seen], 1.0, within=1e-6)
+        lead = np.take_along_axis(drawn.scores, alpha[..., None], axis=-1) - drawn.scores
+        least = np.where(found.neighbours, lead, np.inf).min(axis=(-1, -2))
+        holds = np.asarray(found.as_printed)
+        yield equal(
+            f"{name}: outscores its support tokens, locally optimal",
+            least[seen.any((1, 2))] > 0.0,
+            holds[seen.any((1, 2))],
+        )
+        best = svm.locally_optimal(drawn)
+        yield at_least(f"{name}: the optimal tokens are locally optimal", best.as_printed, 1.0)
+        low = np.where(pick > 0.0, drawn.scores, np.inf).argmin(axis=-1)
+        worst = svm.locally_optimal(drawn, low).as_printed
+        yield at_least(f"{name}: the worst tokens are", worst, 1.0, role="outside")
+    rows = whole.X.reshape(instances, 2, 3, 3, 7)
+    yield equal("tokens seen by the positions of a sequence", rows[:, :, 1:], rows[:, :, :1])
+
+
+@claim(
+    "svm.lemma-15",
+    "Lemma 15",
+    "the paths of (K, Q) and of W in the nuclear norm are the same, up to a rotation",
+    r"For $K,Q\in\mathbb R^{d\times m}$ and every $R$ there is a one-to-one map between the "
+    r"solutions "
+    r"of $\min_{\operatorname{rank}W\le m,\|W\|_\star\le R}\mathcal L(W)$ and the products "
+    r"$\bar K_R"
+    r"\bar Q_R^\top$ of those of $\min_{\|K\|_F^2+\|Q\|_F^2\le2R}\mathcal L(K,Q)$.",
+    page="svm/norms",
+    status="holds with correction",
+    correction=r"The optimal values are equal and $\bar K_R\bar Q_R^\top$ runs over the "
+    r"solutions in "
+    r"$W$; factors are not determined: $(KO,QO)$ with $O$ orthogonal has the same product "
+    r"and norm.",
+    instances=8,
+    errata=("svm.erratum-19", "svm.erratum-20", "svm.erratum-21"),
+    reason="Read as a map between solutions $(\\bar K_R,\\bar Q_R)$ and $\\bar W_R$, which "
+    "is how it "
+    "is proven and used.",
+)
+def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = positions(instances, rng)
+    model, plain, R = models.Attention(factors=3), models.Attention(), 20.0
+    path = svm.regularization_path(model, drawn, [R])
+    K, Q, W = path.params["K"][0], path.params["Q"][0], path.W[0]
+    turn = np.linalg.qr(rng.standard_normal((*drawn.trials, 3, 3)))[0]
+    turned = {"K": K @ turn, "Q": Q @ turn}
+    there = np.linalg.norm(turned["K"] - K, axis=(-1, -2)) / np.linalg.norm(K, axis=(-1, -2))
+    yield at_most("distance of two solutions with one product", there, 1e-6)
+    yield equal(
+        "their products", turned["K"] @ turned["Q"].swapaxes(-1, -2), W, size=R, role="correction"
+    )
+    cost = [
+        (A**2).sum(axis=(-1, -2)) + (B**2).sum(axis=(-1, -2)) for A, B in ((K, Q), turned.values())
+    ]
+    yield equal("their norms", cost[0], cost[1], role="correction")
+    yield equal(
+        "loss of the factors, of the product",
+        model.value_and_grad(turned, drawn)[0],
+        plain.value_and_grad({"W": W}, drawn)[0],
+        role="correction",
+    )
+    A, B = (rng.standard_normal((200, 4, 3)) for _ in range(2))
+    half = (np.linalg.norm(A, axis=(1, 2)) ** 2 + np.linalg.norm(B, axis=(1, 2)) ** 2) / 2.0
+    yield at_most(
+        "nuclear norm of a product, half the squares of its factors",
+        np.linalg.norm(A @ B.swapaxes(1, 2), "nuc", axis=(1, 2)),
+        half,
+        role="correction",
+    )
+    U, values, Vt = np.linalg.svd(A @ B.swapaxes(1, 2), full_matrices=False)
+    root = np.sqrt(values)[:, None, :]
+    half = (
+        np.linalg.norm(U * root, axis=(1, 2)) ** 2
+        + np.linalg.norm(Vt.swapaxes(1, 2) * root, axis=(1, 2)) ** 2
+    ) / 2.0
+    yield equal("the same for balanced factors", half, values.sum(axis=-1), role="correction")
+    yield equal(
+        "nuclear norm of the path's product, R",
+        np.linalg.norm(W, "nuc", axis=(-1, -2)),
+        R,
+        within=1e-5,
+        role="correction",
+    )
+    # the product is stationary for W on the nuclear ball: -grad is in the ball's normal cone
+    G, _ = cases.downhill(plain, drawn, W)
+    size = np.linalg.norm(G, 2, axis=(-1, -2))
+    yield equal(
+        "(-grad, W) over R |grad|, 1",
+        cases.inner(G, W) / (R * size),
+        1.0,
+        within=1e-3,
+        role="correction",
+    )
+
+
+@claim(
+    "svm.definition-5",
+    "Definition 5",
+    "the separating cone of a sequence; the printed minimum forgets the positions",
+    r"$\mathrm{cone}_\epsilon(\alpha)=\{W\in\mathcal R_m:\min_{i\in[n]}\max_{t\in\mathrm{low}_{ik}}"
+    r"\min_{\tau\in\mathrm{high}_{ik}}\langle F_{ikt}-F_{ik\tau},W\rangle\ge\epsilon\|W\|_F\}$.",
+    page="svm/sequences",
+    status="definition",
+    correction=r"The outer minimum runs over $i\in[n]$ and $k\in[K]$: as printed $k$ is free.",
+    instances=200,
+    errata=("svm.erratum-20", "svm.erratum-25"),
+    reason="The printed formula is read with k = 1.",
+)
+def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    instances = max(instances, 60)
+    drawn = problems.sequence(n=2, T=3, d=3, trials=instances, rng=rng)
+    alpha = cases.random_selection(drawn, rng)
+    W = cases.unit(rng.standard_normal((instances, 3, 3)))
+    margins = theory.svm.cone_margins(drawn, W, alpha)
+    first = margins[..., ::3].min(axis=-1) >= 0.05
+    whole = margins.min(axis=-1) >= 0.05
+    found = svm.in_cone(drawn, W, alpha, 0.05)
+    yield at_most(
+        "members by the printed formula (k = 1) that some position throws out", first & ~found, 0.0
+    )
+    yield equal("members with the minimum over positions, members", whole, found, role="correction")
+    low, high = theory.svm.low_high(drawn, alpha)
+    yield equal(
+        "tokens in low, in high, selected, at every position",
+        low.sum(-1) + high.sum(-1) + 1,
+        3,
+        role="correction",
+    )
+    yield at_least("all matrices are members", found, 1.0, role="outside")
+
+
+@claim(
+    "svm.lemma-16",
+    "Lemma 16",
+    "Lemma 5 for sequences, with the same gap: a selection needs support tokens to have a cone",
+    r"If $W^{mm}_\alpha$ exists: $\alpha$ locally optimal $\Rightarrow "
+    r"W^{mm}_\alpha\in\mathrm{cone}"
+    r"_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never; $\mathrm{cone}_\epsilon(\mathrm{"
+    r"opt})=\mathcal R_m$ for unique $\mathrm{opt}$.",
+    page="svm/local",
+    status="holds with correction",
+    correction=r"$T_{ik}\ne\emptyset$ wherever $\mathrm{high}_{ik}\ne\emptyset$.",
+    instances=60,
+    errata=("svm.erratum-20", "svm.erratum-25", "svm.erratum-32"),
+)
+def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sequence(n=1, T=3, d=3, self_attention=False, trials=instances, rng=rng)
+    yield from cone_membership(drawn, rng)
+
+
+@claim(
+    "svm.assumption-e",
+    "Assumption E",
+    "the head preserves the top score under mixtures with lower-scoring tokens",
+    r"$h_k$ are $L_h$-Lipschitz, and for some $c_\alpha>0$ every convex combination $x(s)$ over "
+    r"$\mathrm{low}^\alpha_{ik}\cup\{\alpha_{ik}\}$ has $Y_{ik}h_k(x(s))\le\gamma^\alpha_{ik}-c("
+    r"1-s_{\alpha_{ik}})$.",
+    status="definition",
+    page="svm/many",
+    instances=300,
+    reason="Inside: linear heads with the $c_\\alpha$ of (87), attained at corners; convex (ReLU) "
+    "heads with labels +1. Outside: the same heads with labels -1.",
+)
+def assumption_e(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = problems.sequence(n=2, T=3, d=4, trials=instances, rng=rng)
+    alpha = cases.random_selection(drawn, rng)
+    B, c = theory.svm.score_constants(drawn, alpha)
+    apart = np.abs(drawn.scores[..., :, None] - drawn.scores[..., None, :]).max(axis=(-1, -2, -3))
+    yield at_most("linear: largest difference of scores, B", apart, B)
+    linear = models.Attention()
+    found, share = _mixed(linear, drawn, alpha, rng)
+    yield at_most(
+        "linear: score of a mixture, score of alpha - c (1 - s)",
+        found,
+        -np.where(share > 0, c[:, None, None], 0) * share + 1e-12,
+    )
+    head = models.Attention(head=models.ReLUHead(rng.standard_normal((6, 4))))
+    for sign, role in ((1.0, "statement"), (-1.0, "outside")):
+        signed = problems.TokenProblem(drawn.X, drawn.z, np.full(drawn.y.shape, sign), drawn.v)
+        scores = head.scores(signed)
+        own = np.take_along_axis(scores, alpha[..., None], axis=-1)
+        lead = np.where(scores < own, own - scores, np.inf).min(axis=(-1, -2))
+        found, share = _mixed(head, signed, alpha, rng)
+        bound = -np.where(share > 0, lead[:, None, None], 0.0) * share + 1e-12
+        yield at_most(
+            f"ReLU, labels {sign:+g}: score of a mixture, score of alpha - c (1 - s)",
+            found,
+            bound,
+            role=role,
+        )
+
+
+def _mixed(
+    model: models.Attention,
+    problem: problems.TokenProblem,
+    alpha: IntArray,
+    rng: np.random.Generator,
+) -> tuple[Array, Array]:
+    """By how much mixtures with lower tokens outscore alpha, and the share of the others."""
+    scores = model.scores(problem)
+    own = np.take_along_axis(scores, alpha[..., None], axis=-1)
+    may = (scores < own) | (np.arange(problem.T) == alpha[..., None])
+    rise, share = [], []
+    for power in (1.0, 1.0, 8.0, 8.0):  # the latter near corners
+        s = np.where(may, rng.random(scores.shape) ** power, 0.0)
+        s /= s.sum(axis=-1, keepdims=True)
+        value = problem.y * model.head.value((s[..., None, :] @ problem.X)[..., 0, :], problem.v)
+        rise.append(value - own[..., 0])
+        share.append(np.where(np.arange(problem.T) == alpha[..., None], 0.0, s).sum(axis=-1))
+    corner = np.where(may, -scores, np.inf)  # all weight on the best of the low tokens
+    corner = np.where(np.arange(problem.T) == alpha[..., None], np.inf, corner)
+    at = corner.argmin(axis=-1)[..., None]
+    some = np.isfinite(corner.min(axis=-1))
+    rise.append(np.where(some, np.take_along_axis(scores, at, axis=-1)[..., 0] - own[..., 0], 0.0))
+    share.append(some * 1.0)
+    return np.stack(rise, axis=-1), np.stack(share, axis=-1)

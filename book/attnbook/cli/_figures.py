@@ -1,0 +1,142 @@
+"""``attnlab figures`` lists them, ``attnlab figure`` computes and draws."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from attnbook import figures
+from attnbook.cli._table import Table
+from attnbook.figures._costs import told
+from attnbook.figures._output import folder
+from attnbook.figures._workers import cores
+from attnlab import checks
+
+
+def add(commands: Any) -> None:
+    """Tell the parser about both commands."""
+    listing = commands.add_parser("figures", help="list the figures", description=run_list.__doc__)
+    listing.set_defaults(run=run_list)
+    one = commands.add_parser(
+        "figure",
+        help="compute and draw a figure",
+        description="Compute figures and write <id>.svg, .png, .npz and .json. Killed at any "
+        "moment, the same command goes on from the finished pieces (kept in <out>/.pieces).",
+    )
+    one.add_argument("names", nargs="+", metavar="id", help="svm.5, bias.2, ..., a paper, or all")
+    one.add_argument("--out", default="out", help="folder for the results (default: out)")
+    one.add_argument("--preset", default="quick", help="quick (default) or paper")
+    one.add_argument("--seed", type=int, default=0, help="of every draw (default 0)")
+    one.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="name=value",
+        help="change a setting, such as d=4,8; may be given several times",
+    )
+    one.add_argument("--workers", type=int, default=None, help="processes (default: all cores)")
+    one.add_argument("--backend", default="processes", help="processes (default) or dask")
+    one.add_argument("--scheduler", default=None, help="address of the Dask scheduler")
+    one.add_argument("--quiet", action="store_true", help="no progress")
+    one.set_defaults(run=run)
+
+
+def run_list(_: argparse.Namespace) -> int:
+    """List every figure: what it shows, what it costs, and how far it is reproduced."""
+    table = Table(("id", "quick", "paper", "status", "shows"), (12, 7, 8, 14, 0))
+    print(table.head())
+    for figure in figures.all():
+        quick, paper = told(figure.id)
+        print(table.row(figure.id, quick, paper, figure.status, figure.words))
+    return 0
+
+
+def run(given: argparse.Namespace) -> int:
+    """Compute, draw and write; bad input is refused before any work."""
+    chosen = _chosen(given.names)
+    changes = _settings(given.set)
+    checks.count("seed", given.seed, least=0)
+    for figure in chosen:
+        figure.settings(given.preset, **changes)
+    out = folder(given.out)
+    workers = cores() if given.workers is None else given.workers
+    for figure in chosen:
+        start = time.perf_counter()
+        with _Progress(figure.id, given.quiet) as progress:
+            each = figures.mapper(
+                workers=workers,
+                backend=given.backend,
+                scheduler=given.scheduler,
+                store=Path(out) / ".pieces" / figure.id,
+                say=progress.say,
+                seen=progress.seen,
+            )
+            data = figure.run(given.preset, given.seed, each=each, **changes)
+        seconds = time.perf_counter() - start
+        paths = figures.write(data, out, seconds=seconds)
+        print(f"{figure.id} ({figure.status}): {', '.join(map(str, paths))} in {seconds:.1f} s")
+        if figure.reading:
+            print(f"  {figure.reading}")
+    return 0
+
+
+def _chosen(names: list[str]) -> list[figures.Figure]:
+    found: dict[str, figures.Figure] = {}
+    for name in names:
+        if name == "all":
+            some = figures.all()
+        elif name in {figure.id.split(".")[0] for figure in figures.all()}:
+            some = figures.all(paper=name)
+        else:
+            some = [figures.get(name)]
+        found.update({figure.id: figure for figure in some})
+    return list(found.values())
+
+
+def _settings(texts: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise checks.fail("set", "name=value, such as d=4,8", repr(text))
+        parts = [_value(part) for part in value.split(",")]
+        found[name] = parts[0] if len(parts) == 1 else tuple(parts)
+    return found
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+class _Progress:
+    """A bar with rate and time left, on the error stream."""
+
+    def __init__(self, name: str, quiet: bool) -> None:
+        from tqdm import tqdm
+
+        self.bar = tqdm(desc=name, unit="piece", disable=quiet, file=sys.stderr, leave=False)
+
+    def seen(self, done: int, of: int) -> None:
+        self.bar.total = of
+        if done == 0:
+            self.bar.reset(of)
+        self.bar.update(done - self.bar.n)
+
+    def say(self, text: str) -> None:
+        self.bar.write(text, file=sys.stderr)
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()

@@ -1,0 +1,226 @@
+"""Verdicts: what a submission earns, decided outside of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from attnbook.course._sandbox import Limits, Sandbox
+from attnbook.course._session import Reply, Session
+from attnbook.course._source import Problem, ProblemSet, generator, variant
+from attnbook.course._submission import Submission
+
+RESTARTS = 12  # of one submission's process
+
+
+@dataclass
+class Part:
+    """One hidden test of a problem."""
+
+    name: str
+    points: float
+    most: float
+    told: str = ""
+
+
+@dataclass
+class Mark:
+    """What a problem earned, and why."""
+
+    id: str
+    title: str
+    points: float
+    most: float
+    by_hand: bool = False
+    parts: list[Part] = field(default_factory=list)
+    told: str = ""
+
+
+@dataclass
+class Verdict:
+    r"""What a submission earned. Nothing in it depends on when, where or how fast it was formed.
+
+    Args:
+        name: of the problem set.
+        marks: points by problem, and by hidden test within it.
+        notices: what marking saw besides answers; never a reason for points.
+        status: ``graded``, or ``unreadable`` where the file was no notebook.
+
+    Returns:
+        A verdict.
+
+    Examples:
+        >>> from attnbook import course
+        >>> course.Verdict("set4-svm", [], []).points
+        0
+    """
+
+    name: str
+    marks: list[Mark]
+    notices: list[str]
+    status: str = "graded"
+
+    @property
+    def points(self) -> float:
+        """Of all that a machine marks."""
+        return sum(mark.points for mark in self.marks)
+
+    @property
+    def most(self) -> float:
+        """Of all problems, those that a person marks included."""
+        return sum(mark.most for mark in self.marks)
+
+
+class Run:
+    """A submission's cells in a session; the cell that kills the process is left out next time."""
+
+    def __init__(self, box: Sandbox, cells: list[tuple[str, str]]) -> None:
+        self.cells, self.deadly = cells, set[int]()
+        self.errors: dict[str, str] = {}
+        self.notices: list[str] = []
+        self.restarts = 0
+        self.session: Session = box.open()
+        self.load()
+
+    def load(self) -> None:
+        """Run all cells that do not kill, from a fresh start."""
+        while True:
+            for number, (name, source) in enumerate(self.cells):
+                if number in self.deadly:
+                    continue
+                reply = self.session.cell(source, f"cell {name}")
+                self.hear(reply, f"cell {name}")
+                if reply.error:
+                    self.errors[name] = reply.error
+                    if "yours to write" not in reply.error:
+                        self.notice(f"cell {name}: {reply.error}")
+                if reply.died:
+                    self.deadly.add(number)
+                    break
+            else:
+                return
+            if not self.again():
+                return
+
+    def again(self) -> bool:
+        """A fresh process, if there is still time and patience."""
+        self.restarts += 1
+        if self.restarts > RESTARTS or self.session.left <= 0:
+            return False
+        self.session.start()
+        return True
+
+    def notice(self, words: str) -> None:
+        """Keep, once."""
+        if words not in self.notices and len(self.notices) < 60:
+            self.notices.append(words)
+
+    def hear(self, reply: Reply, where: str) -> None:
+        """What was seen while it answered."""
+        for words in reply.seen:
+            self.notice(f"{where}: {words}")
+
+    def ask(self, one: Problem, given: tuple[Any, ...]) -> Reply:
+        """An answer of the student's; where the process died on an earlier one, a fresh one."""
+        if not self.session.alive:
+            if not self.again():
+                return Reply(error="the process had died too often, or time was up")
+            self.load()
+        reply = (
+            self.session.value(one.answer) if one.value else self.session.call(one.answer, *given)
+        )
+        self.hear(reply, one.answer)
+        if reply.died or "tried to leave" in reply.error:
+            self.notice(f"{one.answer}: {reply.error}")
+        return reply
+
+
+class Judge:
+    """The hidden tests of a problem, in the grader's own process."""
+
+    def __init__(self, source: ProblemSet, one: Problem, seed: int) -> None:
+        self.one, self.values = one, variant(one, source.name, seed)
+        self.space: dict[str, Any] = {"v": self.values}
+        exec(compile(one.judge, f"{source.name} {one.id} judge", "exec"), self.space)
+        self.rng = generator(seed, source.name, one.id, "cases")
+
+    def cases(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """Which part a case tests, and what is given."""
+        for part, *given in self.space["cases"](self.rng, self.values):
+            if part not in self.one.parts:
+                raise LookupError(f"{self.one.id}: a case of the unknown part {part!r}")
+            yield part, tuple(given)
+
+    def why_not(self, part: str, given: tuple[Any, ...], answer: Any) -> str:
+        """Empty where the answer is right; a judge that stumbles over it finds it wrong."""
+        try:
+            found = self.space["judge"](part, given, answer, self.values)
+        except AssertionError as error:
+            return str(error) or "not what was asked for"
+        except Exception as error:
+            return f"an answer of another form than asked for ({type(error).__name__})"
+        if found is None or found is True:
+            return ""
+        return found if isinstance(found, str) and found else "not what was asked for"
+
+
+def mark_problem(run: Run, source: ProblemSet, one: Problem, seed: int) -> Mark:
+    """All cases of all parts; a part earns its points if all its cases pass."""
+    mark = Mark(one.id, one.title, 0.0, one.points, by_hand=not one.answer)
+    if not one.answer:
+        mark.told = "marked by a person"
+        return mark
+    judge = Judge(source, one, seed)
+    wrong: dict[str, str] = {}
+    tried: set[str] = set()
+    for part, given in judge.cases():
+        tried.add(part)
+        if part in wrong:
+            continue
+        reply = run.ask(one, given)
+        why = reply.error or judge.why_not(part, given, reply.answer)
+        if why:
+            wrong[part] = why
+    untried = set(one.parts) - tried
+    if untried:
+        raise LookupError(f"{source.name} {one.id}: no case tests {sorted(untried)}")
+    for part, most in one.parts.items():
+        mark.parts.append(Part(part, 0.0 if part in wrong else most, most, wrong.get(part, "")))
+    mark.points = sum(part.points for part in mark.parts)
+    return mark
+
+
+def grade(
+    submission: Submission,
+    source: ProblemSet,
+    seed: int,
+    *,
+    limits: Limits | None = None,
+    only: str = "",
+) -> Verdict:
+    r"""What a submission earns in a course.
+
+    Args:
+        submission: as `read_submission` gives it.
+        source: the problem set.
+        seed: of the course.
+        limits: what the student's code may use.
+        only: the id of one problem; all of them where empty.
+
+    Returns:
+        Marks by problem and part, and what was noticed.
+    """
+    wanted = [one for one in source.problems if only in ("", one.id)]
+    if submission.error:
+        marks = [Mark(one.id, one.title, 0.0, one.points, not one.answer) for one in wanted]
+        return Verdict(source.name, marks, [submission.error, *submission.notices], "unreadable")
+    run = Run(Sandbox(source.rooms, limits or Limits()), submission.cells)
+    try:
+        marks = [mark_problem(run, source, one, seed) for one in wanted]
+    finally:
+        run.session.close()
+    for mark in marks:
+        if not mark.points and not mark.by_hand and mark.id in run.errors:
+            mark.told = f"its cell: {run.errors[mark.id]}"
+    return Verdict(source.name, marks, [*submission.notices, *run.notices])

@@ -1,0 +1,78 @@
+"""Work in pieces: every piece draws from a seed of its own, whoever computes it and when."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from attnlab.checks import Array
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some trials of one cell.
+
+    ``key`` names cell, seed and place among the trials: a piece keeps its key, and its result,
+    when other cells or more trials are asked for.
+    """
+
+    index: int
+    cell_index: int
+    cell: Mapping[str, Any]
+    start: int
+    trials: int
+    seed: int
+    key: str
+
+
+def plan(
+    figure: str, cells: list[dict[str, Any]], trials: int, chunk: int, seed: int
+) -> list[Task]:
+    """Cut the trials of each cell into pieces of ``chunk``."""
+    tasks: list[Task] = []
+    for cell_index, cell in enumerate(cells):
+        own = {name: value for name, value in cell.items() if name != "trials"}
+        for start in range(0, trials, chunk):
+            size = min(chunk, trials - start)
+            text = json.dumps([figure, own, seed, start, size], sort_keys=True, default=_plain)
+            key = hashlib.sha256(text.encode()).hexdigest()
+            tasks.append(Task(len(tasks), cell_index, own, start, size, seed, key))
+    return tasks
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(f"a setting must be a number or a word, not {type(value).__name__}")
+
+
+def generator(task: Task) -> np.random.Generator:
+    """The draws of a piece, from the seed and all that its key names."""
+    words = [int(task.key[k : k + 8], 16) for k in range(0, 32, 8)]
+    return np.random.default_rng(np.random.SeedSequence([task.seed, *words]))
+
+
+def piece(
+    compute: Callable[[Mapping[str, Any], int, np.random.Generator], dict[str, Array]],
+    task: Task,
+) -> dict[str, Array]:
+    """Compute one piece on one thread, so that the last bits are the same everywhere."""
+    with one_thread():
+        found = compute(task.cell, task.trials, generator(task))
+    return {name: np.asarray(array) for name, array in found.items()}
+
+
+def one_thread() -> contextlib.AbstractContextManager[Any]:
+    """BLAS sums in another order with another number of threads; also, threads would fight."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ModuleNotFoundError:
+        return contextlib.nullcontext()
+    limited: contextlib.AbstractContextManager[Any] = threadpool_limits(1)
+    return limited

@@ -1,0 +1,5 @@
+"""Figures of the bias paper."""
+
+from attnbook.figures.bias import _directions as _directions
+from attnbook.figures.bias import _joint as _joint
+from attnbook.figures.bias import _race as _race

@@ -1,0 +1,5 @@
+"""Figures of the encoder paper."""
+
+from attnbook.figures.encoder import _schemes as _schemes
+from attnbook.figures.encoder import _vector as _vector
+from attnbook.figures.encoder import _widths as _widths

@@ -1,0 +1,4 @@
+"""Figures of the multihead paper."""
+
+from attnbook.figures.multihead import _mixture as _mixture
+from attnbook.figures.multihead import _planted as _planted
