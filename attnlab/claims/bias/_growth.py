@@ -49,7 +49,6 @@ def _size(at: Setting) -> Array:
     instances=2000,
     reason="The paper leaves C' open; 2(2 + sqrt 2) is what its proof needs. Both terms of the "
     "minimum are made active in turn.",
-    errata=("bias.erratum-18",),
 )
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, instances = 4, max(instances, 50)
