@@ -70,7 +70,8 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "bias.lemma-12",
     "Lemma 12",
     "the sum of signed optimal tokens separates the samples by alpha rho sqrt(d/n) / 4",
-    r"Under Condition 1 and DM with $T=2$, $\tilde u=\sum_iy_ix_{i\,\mathrm{opt}_i}$ has, for all $j$ and "
+    r"Under Condition 1 and DM with $T=2$, "
+    r"$\tilde u=\sum_iy_ix_{i\,\mathrm{opt}_i}$ has, for all $j$ and "
     r"$\tau\ne"
     r"\mathrm{opt}_j$: $\big\langle y_j(x_{j\,\mathrm{opt}_j}+x_{j\tau}),\tilde u/\|\tilde u\|"
     r"\big\rangle\ge\frac{\alpha\rho}4\sqrt{d/n}$.",

@@ -36,7 +36,8 @@ def _runs(rng: np.random.Generator, instances: int) -> Iterator[tuple[str, Joint
     "bias.theorem-2",
     "Theorem 2",
     "joint training: the loss falls like exp(-c t^(1/3))",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: $\mathcal L(\theta_{t+1})\le "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: "
+    r"$\mathcal L(\theta_{t+1})\le "
     r"O\big("
     r"\exp(-\frac{\eta BC_0}{\sqrt n}(t+1)^{1/3})\big)$.",
     status="holds with correction",
@@ -71,7 +72,8 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "bias.theorem-8",
     "Theorem 8",
     "joint training: the loss is at most exp(-(eta omega_1 / 2) t^(1/3))",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: $\mathcal L(\theta_{t+1})\le "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: "
+    r"$\mathcal L(\theta_{t+1})\le "
     r"O\big("
     r"\exp(-\frac{\eta\omega_1}2(t+1)^{1/3})\big)$, $\omega_1=\frac{\alpha\rho}8\sqrt{d/n}$.",
     reason=AGAIN + " The constant that O hides is the loss at zero, 1.",

@@ -151,8 +151,8 @@ def _lemma_6(
     r"For Example 1 with $u_*=U^{-2}(\mu_+-\mu_-)$ and $d\gtrsim n^2T^2\log(4n/\delta)$, "
     r"Assumptions 1 and 2 hold with probability at least $1-\delta$; by the proof $\Upsilon=e$.",
     status="holds with correction",
-    correction=r"With $U^2\ge\tilde\Omega((\sigma\vee\rho)^2nT\sqrt d)$ as well: the text of Example 1 "
-    r"asks for it, and the last step of the proof; the lemma does not repeat it.",
+    correction=r"With $U^2\ge\tilde\Omega((\sigma\vee\rho)^2nT\sqrt d)$ as well: the text of "
+    r"Example 1 asks for it, and the last step of the proof; the lemma does not repeat it.",
     page="bias/setting",
     instances=20,
     reason="Constants are open: with 500 before the order of d every draw is inside. How the "
