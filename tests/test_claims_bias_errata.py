@@ -77,6 +77,7 @@ MUTANTS = [
     ),
     ("16", ROOM + "orthogonality_needed", _times(0.001), "1 for 4 n Upsilon T"),
     ("16", ROOM + "orthogonality", _times(0.1), "tokens ten times less orthogonal"),
+    ("16", ROOM + "orthogonality", _times(100.0), "short means would do as well"),
 ]
 
 

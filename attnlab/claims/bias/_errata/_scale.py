@@ -82,8 +82,9 @@ def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("dimension of Figure 2 against n^2 T^2", figure.d, order, role="step")
     n, T, rho, delta = 2, 2, 0.05, 1e-7
     needed, logs = theory.bias.orthogonality_needed(n, T, np.exp(1.0)), np.log(4 * n / delta)
-    d = int(np.ceil((2.0 * needed) ** 2 * logs))
-    least = float(np.sqrt(2.0 * needed * rho**2 * np.sqrt(d * logs)))  # about 18.6
+    twice = 8.0 * n * np.exp(1.0) * T
+    d = int(np.ceil(twice**2 * logs))
+    least = float(np.sqrt(twice * rho**2 * np.sqrt(d * logs)))  # about 18.6
     many = max(instances, 20)  # both sides need draws in which both classes occur
     for U, role in ((least, "correction"), (1.0, "outside")):
         drawn = [problems.orthogonal(n=n, T=T, d=d, U=U, rho=rho, rng=rng) for _ in range(many)]
