@@ -71,7 +71,7 @@ export default explorable({
         size: Number(Math.max(LOW, Math.min(HIGH, Math.log10(Math.hypot(x, y) || 1e-9))).toFixed(2)),
       }),
     });
-    kit.legend([[0, "start and path"], [2, "W_mm (angle 0)", true], [1, "ends at the wrong token; its direction", true], [3, "longest start that Lemma 2 allows", true], [4, "direction -I of Figure 8", true], [6, "attention of sample 2 even", true]]);
+    kit.legend([[0, "start and path"], [2, "W_mm (angle 0)", true], [1, "ends at the wrong token; its direction", true], [3, "longest start that Lemma 2 allows", true], [4, "direction -I", true], [6, "attention of sample 2 even", true]]);
     const controls = kit.controls();
     kit.slider({ key: "eta", label: "step eta", values: [0.01, 0.025, 0.05, 0.08, 0.2], show: (eta) => String(eta), parent: controls });
     kit.slider({ key: "a", label: "sample 2's tokens at", min: 0, max: 3, step: 0.1, show: (a) => (a === 2.5 ? "2.5 (paper)" : fixed(a, 1)), parent: controls });
