@@ -40,13 +40,13 @@ export default explorable({
   defaults: { angle: 78, size: -1, a: 2.5, eta: 0.025, bet: null },
   build(kit) {
     kit.bet({
-      question: "Normalized descent aligns with W_mm 'from any initialization direction'. Start with length 1 in a bad one: what happens?",
+      question: "Theorem 1 is for starts of any direction and of small scale. Start with length 1 in a bad direction: what happens?",
       options: ["it turns round, only later", "it stays with the wrong token for ever", "that depends on the step size"],
       outcome: (state) => {
         const frame = basinFrame(state.a);
         const turned = basinTurns(frame, spot(78, 0), 0.08, REACH / 0.08);
         if (turned) return `${state.bet === 0 ? "Yes, here." : "Not here."} With sample 2's tokens at ${fixed(state.a, 1)} even a start of length 1 at 78 degrees turns round${frame.pull < 1 ? ": nothing holds W on the wrong side" : ""}. Put them back at 2.5.`;
-        return `${state.bet === 1 ? "Yes." : "Look again."} From length 1 at 78 degrees it never turns round, at any step size of the slider. 'Any direction' is meant for starts as short as the dashed line.`;
+        return `${state.bet === 1 ? "Yes." : "Look again."} From length 1 at 78 degrees it never turns round, at any step size of the slider. The theorem's starts are as short as the dashed line.`;
       },
     });
     const row = kit.row();
