@@ -95,8 +95,8 @@ def _rate(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"$\|\bar W_t-\bar W_{mm}\|\le\tilde O(t^{-1/2})$ for $t\ge t_0=\Omega(n)$.",
     status="holds with correction",
     correction=rf"True {MENDED}; $\Lambda=O(1)$ does not follow: on samples with queries of their "
-    r"own and tokens of length 1, one feature each, $\Lambda$ grows like $\sqrt n$ exactly, and $t_0$ "
-    r"with it.",
+    r"own and tokens of length 1, one feature each, $\Lambda$ grows like $\sqrt n$ exactly, and "
+    r"$t_0$ with it.",
     reason=LOST
     + "On this check's data, of two and three samples, what holds is far better than the "
     "bound: 1 - cosine falls like 1/t^2. On the data of Figure 2 it falls more slowly than that.",
