@@ -164,7 +164,6 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         "multihead.erratum-4",
         "multihead.erratum-15",
         "multihead.erratum-16",
-        "multihead.erratum-18",
         "multihead.erratum-28",
         "multihead.erratum-30",
     ),
@@ -282,9 +281,7 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         "multihead.erratum-2",
         "multihead.erratum-15",
         "multihead.erratum-16",
-        "multihead.erratum-18",
         "multihead.erratum-19",
-        "multihead.erratum-22",
     ),
 )
 def proposition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
