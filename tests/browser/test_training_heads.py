@@ -173,7 +173,9 @@ def test_leave_one_out_has_a_right_answer(explorable) -> None:
     for bet, word in ((2, "Yes."), (1, "Look again.")):
         _, root = explorable("leave_one_out", {"bet": bet})
         assert word in root.locator(".al-told").inner_text()
-        assert f"Measured at step {runs[0]['step'][opens]}," in root.locator(".al-told").inner_text()
+        assert (
+            f"Measured at step {runs[0]['step'][opens]}," in root.locator(".al-told").inner_text()
+        )
     late = 18
     assert np.ptp(means[:-1, late] / means[1:, late]) > 1.0
     _, root = explorable("leave_one_out", {"bet": 2, "k": late})
