@@ -16,10 +16,14 @@ export default explorable({
     const { values: proxy } = kit.data("support"); // (n, T, d): mean margin below 1.1
     const { values: exact } = kit.data("exact"); // (n, T, d): every margin 1
     const trials = kit.data("trials").values[0];
+    const percent = (rows, tokens) => {
+      const cell = ((n.indexOf(rows) * T.length) + T.indexOf(tokens)) * d.length + d.indexOf(4);
+      return `${fixed(100 * share[cell * 6], 0)} %`;
+    };
     kit.bet({
       question: "More sequences to satisfy at once, at the same width. Does training find the global direction more often?",
       options: ["more often: more data", "less often: more constraints"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Width helps, sequences and tokens hurt: what counts is how many constraints share how many dimensions.`,
+      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Width helps and more sequences hurt; more tokens hurt less, and at small widths hardly. So the number of constraints, n (T - 1), is not all that counts: compare n = 10, T = 3 (20 of them) with n = 5, T = 10 (45) at d = 4: ${percent(10, 3)} against ${percent(5, 10)} global, with W trained.`,
     });
     const chart = kit.chart({
       label: "shares by token dimension", title: "share of trials by token dimension",

@@ -55,7 +55,7 @@ export default explorable({
       const selected = s.filter((x) => x > 0).length;
       count.mark("here", state.lambda, selected, { series: 0, size: 6 });
       count.end();
-      kit.say(`lambda = ${fixed(state.lambda)}: ${selected} tokens selected, weights ${s.map((x) => fixed(x, 3)).join(", ")}. Two or more from ${fixed(low, 3)} (printed ${fixed(printed[0], 3)}); at most ${state.tau} up to ${fixed(high, 3)} (printed ${fixed(printed[1], 3)}).${printed[0] < printed[1] ? "" : " The printed range is empty for these scores: condition (8) does not hold, and the lemma says nothing."}`);
+      kit.say(`lambda = ${fixed(state.lambda)}: ${selected} token${selected === 1 ? "" : "s"} selected, weights ${s.map((x) => fixed(x, 3)).join(", ")}. Two or more from ${fixed(low, 3)} (printed ${fixed(printed[0], 3)}); at most ${state.tau} up to ${fixed(high, 3)} (printed ${fixed(printed[1], 3)}).${printed[0] < printed[1] ? "" : " The printed range is empty for these scores: condition (8) does not hold, and the lemma says nothing."}`);
       kit.el.dataset.empty = String(!(printed[0] < printed[1]));
       kit.el.dataset.weights = JSON.stringify(s);
     };
