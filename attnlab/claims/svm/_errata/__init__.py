@@ -12,3 +12,4 @@ from attnlab.claims.svm._errata import _sequences as _sequences
 from attnlab.claims.svm._errata import _separability as _separability
 from attnlab.claims.svm._errata import _experiments as _experiments
 from attnlab.claims.svm._errata import _support as _support
+from attnlab.claims.svm._errata import _products as _products
