@@ -223,8 +223,9 @@ def conditions(
     page="encoder/convergence",
     status="out of reach",
     instances=10,
-    reason="Condition (2) with constants 1 asks for a width near 6e6 at $N=4$, and the "
-    "probability is near 0 for every $\\hat c$. Measured: the exponents of $d_m$ on both sides of "
+    reason="With constants 1 condition (2) asks for a width near 3e7 at $N=4$ and (3) for one near "
+    "1e12; with its constant 1 the probability's last term is at least $e^{-1/d_s}$ for every "
+    "$\\hat c$. Measured: the exponents of $d_m$ on both sides of "
     "(2) and (3) that the proof uses, and (4) on real runs at width 200, far outside the "
     "conditions. The proof's "
     "$F_{pre}F_{pre}^\\top\\succeq\\hat F\\hat F^\\top$ fails on a constructed instance; for "

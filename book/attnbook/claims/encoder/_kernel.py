@@ -40,6 +40,7 @@ def kernels(
     page="encoder/kernel",
     status="holds with correction",
     instances=20,
+    reason="The sign $\\circ$ may have been lost in the text that we read.",
     correction=r"$K=d_s^2\,\mathbb E[\sigma_r\sigma_r^\top]$ ${}+d_s^2\,\mathbb E[\dot\sigma_r"
     r"\dot\sigma_r^\top]\circ(\Phi^*\Phi^{*\top})$ for sum pooling, without $d_s^2$ for the mean "
     r"of equation 1.2. With $\tau_0=d_m^{-1/2}$ there is no such limit: the blocks of $W_Q,W_K$ "

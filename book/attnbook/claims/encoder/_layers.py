@@ -123,6 +123,7 @@ def layer_moves(rng: np.random.Generator, trials: int) -> Iterator[Pair]:
     "encoder.lemma-9",
     "Lemma 9",
     "how far the hidden layer moves with the weights",
+    r"If at both points $\|W_\bullet\|_2\le\bar\lambda_\bullet$, $\bullet=Q,K,V$: "
     r"$\|F_{pre}'-F_{pre}\|_F\le\rho\big(\|W_V'-W_V\|_2$ ${}+2\bar\lambda_V\tau_0C_x^2d_s$ "
     r"$(\bar\lambda_Q\|W_K'-W_K\|_2+\bar\lambda_K\|W_Q'-W_Q\|_2)\big)$, for sum pooling.",
     page="encoder/convergence",
@@ -152,6 +153,7 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "encoder.lemma-10",
     "Lemma 10",
     "how far the outputs move with the weights",
+    r"If at both points all norms are at most $\bar\lambda_\bullet$: "
     r"$\|f'-f\|_2\le\rho\bar\lambda_V\|w_O'-w_O\|_2$ ${}+\bar\lambda_O\|F_{pre}'-F_{pre}\|_F$, "
     r"where $\|F_{pre}\|_2\le\rho\|W_V\|_2$.",
     page="encoder/convergence",
@@ -213,7 +215,9 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "encoder.lemma-12",
     "Lemma 12",
     "gradients of the loss are at most a constant times the residual",
-    r"$\|\nabla_{W_Q}\ell\|_F$ $\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2"
+    r"If $\|W_Q\|_2,\|W_K\|_2,\|W_V\|_2,\|w_O\|_2$ are at most $\bar\lambda_Q,\bar\lambda_K,"
+    r"\bar\lambda_V,\bar\lambda_O$: $\|\nabla_{W_Q}\ell\|_F$ "
+    r"$\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2"
     r"\|f-y\|$, the same for $W_K$ with $\bar\lambda_Q$, "
     r"$\|\nabla_{W_V}\ell\|_F\le\rho\bar\lambda_O\|f-y\|$, "
     r"$\|\nabla_{w_O}\ell\|\le\rho\bar\lambda_V\|f-y\|$.",
@@ -267,6 +271,7 @@ def gradient_shares(
     "encoder.lemma-13",
     "Lemma 13",
     "the Jacobian of the outputs has norm at most c_2",
+    r"If all norms are at most $\bar\lambda_\bullet$: "
     r"$\|\nabla_\theta f\|_2\le c_2=\rho\big(\bar\lambda_O^2+\bar\lambda_V^2$ "
     r"${}+(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2$ "
     r"${}+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2\big)^{1/2}$.",

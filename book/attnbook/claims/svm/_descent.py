@@ -24,10 +24,10 @@ from attnlab.checks import Array
     r"\gamma-\sum_{t\ge2}(a_1-a_t)s_t(\gamma_1-\gamma_t)\big|\le2\Gamma A(1-s_1)^2$, "
     r"$\Gamma=\sup|\gamma_t-\gamma_\tau|$, $A=\sup|a_t|$.",
     page="svm/descent",
-    correction=r"Exactly: the difference is $-(a_1-\bar a)(\gamma_1-\bar\gamma)$ with the means "
-    r"under $s$; the bound is attained where $a_1=A$ and all others are $-A$, with scores "
-    r"likewise.",
     instances=2000,
+    reason="Exactly: the difference is $-(a_1-\\bar a)(\\gamma_1-\\bar\\gamma)$ with the means "
+    "under $s$; "
+    "the bound is attained where $a_1=A$ and all others are $-A$, with scores likewise.",
 )
 def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d = 5, 4
@@ -75,14 +75,14 @@ def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"-\frac\eta2\|\nabla\mathcal L(W(k))\|_F^2$, so that $\sum_k\|\nabla\mathcal L(W(k))\|_F^2<"
     r"\infty$.",
     page="svm/descent",
-    correction=r"For a Lipschitz constant $L$ that is not twice too large: $\eta\le1/L$. At "
-    r"$2/L$ the "
-    r"guaranteed decrease $\eta(1-\eta L/2)$ is 0.",
     instances=60,
     errata=("svm.erratum-4",),
     reason="The proof needs $\\eta\\le1/L$, and at $2/L$ with the sharp constant the inequality is "
     "false (measured as a step). With the $L_W$ of (3) it survives all the same: $\\|\\mathbb S'\\|"
-    "\\le1/2$, where Lemma 4 uses 1, so that the true constant is at most $L_W/2$.",
+    "\\le1/2$, where Lemma 4 uses 1, so that the true constant is at most $L_W/2$. For a constant "
+    "that "
+    "is not twice too large $\\eta\\le1/L$ is needed: at $2/L$ the guaranteed decrease "
+    "$\\eta(1-\\eta L/2)$ is 0.",
 )
 def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()

@@ -237,20 +237,23 @@ def assumption_c(rng: np.random.Generator, instances: int) -> Iterator[Measureme
 @claim(
     "svm.theorem-6",
     "Theorem 6",
-    "a good first gradient leads to the global direction, if the first step is large, not small",
+    "a good first gradient leads to the global direction: false if the first step is short",
     r"Under A and C, gradient descent from $W(0)=0$ with $\eta(0)\le O(1/\|W^{mm}\|)$ and "
     r"$\eta(k)\le O(1/L_W)$, $k\ge1$, has $W(k)/\|W(k)\|_F\to W^{mm}/\|W^{mm}\|_F$.",
     page="svm/descent",
-    status="holds with correction",
+    status="fails as stated",
     correction=r"$\eta(0)$ must be large enough for $\|W(1)\|_F=\eta(0)\|\nabla\mathcal "
-    r"L(0)\|_F\ge R$ "
-    r"with the radius of Lemmas 11 and 12: from there no token overtakes the optimal one.",
+    r"L(0)\|_F\ge R$ with the radius of Lemmas 11 and 12. Measured, not proven: that the limit is "
+    r"then $W^{mm}/\|W^{mm}\|_F$.",
     instances=60,
     errata=("svm.erratum-7",),
-    reason="Refuted by three samples of two tokens: after a small first step the second "
-    "sample turns "
-    "away; after a large one it does not. The proof's (63a) is not true either (the gradient may "
-    "lower single margins inside the cone); the limit is measured along normalized steps.",
+    reason="Refuted by three samples of two tokens: after a first step $1/\\|W^{mm}\\|$ the second "
+    "sample turns away; after a large one it does not. With a large one a step of the proof is "
+    "open: "
+    "(63a), by which $W$ stays in the cone, is false (inside the cone the gradient may lower "
+    "single "
+    "margins), and we know of no proof that replaces it. The limit is measured along normalized "
+    "steps.",
 )
 def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention(start="zero")

@@ -61,9 +61,10 @@ def _rank(problem: problems.TokenProblem, alpha: IntArray) -> Array:
     "svm.claim-e2",
     "Claim 2, Appendix E",
     "those rows are projections of the new features on a space the earlier ones do not see",
-    r"There is a subspace $P$ of the null space of $M_{n-1}$, the matrices whose column space lies "
-    r"in $Z_{n-1}=\{z_1,\dots,z_{n-1}\}^\perp$, such that $\bar f_{nt}=\Pi_P(f'_{nt})$ with "
-    r"$f'_{nt}=x'_{nt}\otimes z'_n$.",
+    r"There is a subspace $P$ of the null space of $M_{n-1}$ such that $\bar "
+    r"f_{nt}=\Pi_P(f'_{nt})$ "
+    r"with $f'_{nt}=x'_{nt}\otimes z'_n$. (The proof takes the matrices whose column space lies in "
+    r"$Z_{n-1}=\{z_1,\dots,z_{n-1}\}^\perp$.)",
     page="svm/margin",
     status="holds with correction",
     correction=r"$P$ holds the matrices whose row space lies in $Z_{n-1}$ (then $Az_i=0$), and "
@@ -80,7 +81,7 @@ def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     A = rng.standard_normal((instances, d, d))
     earlier = F[:, :-1].reshape(instances, -1, d, d)
     for what, inside, role in (
-        ("column", off @ A, "statement"),
+        ("column", off @ A, "step"),
         ("row", A @ off, "correction"),
     ):
         seen = np.abs(cases.inner(earlier, inside[:, None])).max(axis=-1)

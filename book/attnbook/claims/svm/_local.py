@@ -28,7 +28,7 @@ DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, a
     status="definition",
     page="svm/local",
     instances=200,
-    errata=("svm.erratum-15", "svm.erratum-32"),
+    errata=("svm.erratum-32",),
     reason="Inside: the optimal tokens, which always are. Outside: the worst tokens. $T_i$ may be "
     "empty, and then the condition says nothing (see Lemma 5).",
 )
@@ -118,7 +118,7 @@ def stays(
     r"\|W^{mm}_\alpha\|_F$.",
     page="svm/local",
     instances=30,
-    errata=("svm.erratum-12", "svm.erratum-15", "svm.erratum-28", "svm.erratum-29"),
+    errata=("svm.erratum-12", "svm.erratum-28", "svm.erratum-29"),
     reason="With the paper's constants (67) and (74), which need support tokens in every sample; "
     "where some have none, with their margins entering $\\delta$. At radius R a step of size "
     "$1/L_W$ moves W by less than rounding, so the limit is measured along normalized steps.",

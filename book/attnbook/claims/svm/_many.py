@@ -32,8 +32,10 @@ def _selected(
     r"$W(k)\approx W^{fin}+\|W(k)\|_F\,\bar W^{mm}$ with $\bar W^{mm}$ the normalized solution of "
     r"Gen-SVM for the tokens that keep a share.",
     page="svm/many",
+    status="out of reach",
     instances=40,
-    reason="A proposal without a proof or a rate: measured on concave heads over "
+    reason="A proposal without a proof or a rate, so there is nothing to refute: measured on "
+    "concave heads over "
     "orthonormal tokens, "
     "where Lemma 6 says which tokens are kept. The best combination is known in closed form: "
     "$\\gamma=\\langle W,\\bar W^{mm}\\rangle$.",
@@ -123,13 +125,15 @@ def equation_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     r"minimiser of $\lambda\|X^\top s\|^2-v^\top X^\top s$ over the simplex has between 2 and "
     r"$\tau$ nonzero entries.",
     page="svm/many",
-    correction=r"Sharp: at least 2 iff $\lambda>\gamma^{gap}_1/2$, at most $\tau$ iff $\lambda\le"
-    r"\frac12\sum_{t\le\tau}(\gamma_t-\gamma_{\tau+1})$.",
     instances=400,
     errata=("svm.erratum-17", "svm.erratum-18"),
     reason="The minimiser is the projection of $\\gamma/(2\\lambda)$ onto the simplex, "
     "certified by "
-    "its optimality conditions on the model's own head. The paper's condition is sufficient.",
+    "its optimality conditions on the model's own head. The paper's condition is sufficient. "
+    "Sharp: "
+    "at least 2 iff $\\lambda>\\gamma^{gap}_1/2$, at most $\\tau$ iff "
+    "$\\lambda\\le\\frac12\\sum_{t\\le"
+    "\\tau}(\\gamma_t-\\gamma_{\\tau+1})$.",
 )
 def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 8

@@ -115,9 +115,8 @@ def _two_bounds(
     r"_\diamond)$, with $\mathcal W^{mm}_\diamond$ normalized to unit $\diamond$-norm.",
     page="svm/norms",
     status="holds with correction",
-    correction=r"$\bar W_{\diamond,R}\in\arg\min$, and the limit is 0: the printed line ends "
-    r"before "
-    r"its value.",
+    correction=r"$\bar W_{\diamond,R}\in\arg\min$, and the limit is 0. (That the line ends before "
+    r"its value may be the extraction's.)",
     instances=6,
     errata=("svm.erratum-22", "svm.erratum-23"),
     reason="Read literally the path is a number, min L. Norms: Frobenius and nuclear.",
@@ -145,7 +144,7 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     correction=r"$\bar K_R\bar Q_R^\top$, as everywhere else ($W=KQ^\top$); and $m=d$, or the "
     r"solution must be assumed unique: with a rank limit the Frobenius problem can have several.",
     instances=6,
-    errata=("svm.erratum-19", "svm.erratum-22"),
+    errata=("svm.erratum-19", "svm.erratum-33"),
     reason="Limits measured by their rate, for full and for causal attention.",
 )
 def corollary_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

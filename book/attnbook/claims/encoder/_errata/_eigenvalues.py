@@ -74,14 +74,14 @@ def _mean_diagonal(rng: np.random.Generator, N: int, d: int) -> float:
 @erratum(
     "encoder.erratum-s5",
     "Lemma 15 and its proof; Theorems 1 and 2",
-    "Lemma 15 needs N <= d, a margin, a union bound; its probability is never close to 1",
+    "Lemma 15 needs N <= d, a margin, a union bound; its probability is not close to 1",
     printed=r"$\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|^2-C_\lambda"
     r"\|\beta_{1,k}\|^2\ge\Theta(1/d_s)$ w.p. $1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$, which "
     r"can be small for a small enough $\hat c$.",
     correct=r"$N\le d$; $t=\|\beta_{1,k}\|^2C_\lambda^2/(4(N-1)^2)$, which leaves "
     r"$\frac12C_\lambda\|\beta_{1,k}\|^2$; a union bound over the pairs; the exponent is "
-    r"$t^{\hat c}\sim(N-1)^{-2\hat c}d_s^{-\hat c}$, and the failure bound is above $e^{-1}$ for "
-    r"every $\hat c>0$.",
+    r"$t^{\hat c}\sim(N-1)^{-2\hat c}d_s^{-\hat c}$, and as long as $t\le1$, so for tokens of "
+    r"length 1 ($C_\lambda\le1$), the failure bound is at least $e^{-1}$ for every $\hat c>0$.",
     page="encoder/assumptions",
     instances=40,
     about=("encoder.lemma-15", "encoder.theorem-1", "encoder.theorem-2", "encoder.assumption-3"),

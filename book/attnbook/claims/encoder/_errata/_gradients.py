@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook.claims._measure import Measurement, at_most, equal
+from attnbook.claims._records import EXTRACTION
 from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, pieces, same
 from attnlab.checks import Array
@@ -51,14 +52,15 @@ def _difference(p: Pieces, rng: np.random.Generator) -> tuple[Array, Array]:
 @erratum(
     "encoder.erratum-t1",
     "Equations 7, 9, 17, 73, Appendix D.1",
-    "relu where its derivative belongs, in five formulas of the gradients",
+    "relu where its derivative belongs, in five formulas: a dot that the extraction may have lost",
     printed=r"$\nabla_{W_V}f=\tau_1\sum_i(w_O\circ\sigma_r(W_VX^\top\beta_i))\beta_i^\top X$, and "
     r"$\sigma_r$ likewise in (9), (17), (73) and in the entries of $\partial f/\partial W_Q$.",
     correct=r"$\dot\sigma_r$ in place of $\sigma_r$: "
     r"$\nabla_{W_V}f=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))\beta_i^\top X$.",
     page="encoder/model",
     instances=60,
-    reason="The dot may have been lost in the text that we read; (19) and (64) have it.",
+    status=EXTRACTION,
+    reason="(19) and (64) have the dot, so that it was most likely lost in the text that we read.",
     about=("encoder.lemma-12", "encoder.lemma-14", "encoder.lemma-1", "encoder.theorem-3"),
 )
 def t1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -145,7 +147,9 @@ def t2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     correct=r"$W_K$, the key matrix.",
     page="encoder/model",
     instances=60,
-    reason="Read as (64) reads its indices, W_k is the k-th row of W: the formula then has one "
+    status=EXTRACTION,
+    reason="A capital may have become small in the text that we read. "
+    "Read as (64) reads its indices, W_k is the k-th row of W: the formula then has one "
     "entry in place of d_m. Of the three matrices only W_K gives the gradient.",
     about=("encoder.lemma-12", "encoder.lemma-1", "encoder.lemma-16"),
 )
@@ -176,6 +180,9 @@ def t3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     correct=r"$\partial v_j/\partial u_k=-e^{u_j}e^{u_k}/(\sum_ie^{u_i})^2=-v_jv_k$.",
     page="encoder/model",
     instances=100,
+    status=EXTRACTION,
+    reason="A dot between the factors may have been read as a minus; the next line has the "
+    "product.",
     about=("encoder.lemma-11",),
 )
 def t4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._measure import Measurement, at_most, equal
+from attnbook.claims._records import EXTRACTION
 from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, frobenius, pieces, same
 from attnlab.checks import Array
@@ -24,6 +25,9 @@ from attnlab.checks import Array
     r"(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2$, and so for $W_K$.",
     page="encoder/convergence",
     instances=60,
+    status=EXTRACTION,
+    reason="Superscripts may have been lost in the text that we read: the first of the four norms "
+    "has its square.",
     about=("encoder.lemma-13",),
 )
 def t12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -49,8 +53,10 @@ def t12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"so that $F_{pre}$ is $N\times d_m$.",
     page="encoder/convergence",
     instances=60,
-    reason="The shapes fit in (6) only where d_s = d; there the printed step is false. In Lemma 10 "
-    "the Frobenius norm is the same, the spectral norm before it is not.",
+    status=EXTRACTION,
+    reason="Superscripts may have been lost in the text that we read: the line before has X's "
+    "transpose. The shapes fit in (6) only where d_s = d; there the printed step is false. In "
+    "Lemma 10 the Frobenius norm is the same, the spectral norm before it is not.",
     about=("encoder.lemma-9", "encoder.lemma-10"),
 )
 def t13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -143,8 +149,10 @@ def t15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     correct=r"$\theta^t$, the weights at step $t$; $d$; $\tilde\Omega(N)$.",
     page="encoder/model",
     instances=40,
-    reason="The first may be the reading of the text and not the paper. Of the three only it has a "
-    "number: the loss at transposed weights, which exists where d_m = d.",
+    status=EXTRACTION,
+    reason="All three are marks on a letter, which the text that we read may have wrong. Of the "
+    "three only the first has a number: the loss at transposed weights, which exists where "
+    "d_m = d.",
     about=("encoder.lemma-12", "encoder.theorem-2", "encoder.proposition-1"),
 )
 def t16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

@@ -67,8 +67,10 @@ def s1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     r"$d_s^2$ go.",
     page="encoder/kernel",
     instances=100,
-    reason="The kernel is averaged over networks of width 400: its mean differs from the limit by "
-    "O(1/width), far less than a single wide network does.",
+    reason="The sign of the product may have been lost in the text that we read; that (63) and "
+    "(64) are too large agrees with the limit of the Jacobian in the same proof, which has lost "
+    "the same factors. The kernel is averaged over networks of width 400: its mean differs from "
+    "the limit by O(1/width), far less than a single wide network does.",
     about=("encoder.lemma-1", "encoder.lemma-19"),
 )
 def s2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

@@ -41,8 +41,10 @@ def _allowance(problem: TokenProblem, mm: Array, mu: Array | float) -> Array:
     correct=r"$\eta(0)\ge R/\|\nabla\mathcal L(0)\|_F$: the proof starts from "
     r"$W(1)\in\bar{\mathcal C}_{\mu,R}$ with $R\ge R_\mu$ of (59), and "
     r"$\|W(1)\|_F=\eta(0)\|\nabla\mathcal L(0)\|_F$.",
-    reason="What fails here is where the proof begins; that a short first step can also end on "
-    "other tokens is shown by the check of Theorem 6.",
+    reason="The paper's own proof has it: “for sufficiently large $\\eta_0$, we get $W(1)\\in\\bar{"
+    "\\mathcal C}_{\\mu,R}$” (Appendix B.4.1). What fails here is where the proof begins; that a "
+    "short "
+    "first step can also end on other tokens is shown by the check of Theorem 6.",
     page="svm/descent",
     about=("svm.theorem-6",),
     instances=40,
@@ -79,6 +81,9 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     r"\log\frac{4T\Gamma A}{\mu\gamma^{gap}_{\min}}$.",
     correct=r"$\gamma^{gap}_{\min}=\min_i\gamma^{gap}_i$: only then "
     r"$Te^{-R\mu\Theta}\le\mu\gamma^{gap}_i/(4\Gamma A)$ for every $i$.",
+    reason="The paper calls it “the worst case score gap over all inputs”, and Lemmas 11 and 13 "
+    "print "
+    "min for it.",
     page="svm/descent",
     about=("svm.lemma-12",),
 )

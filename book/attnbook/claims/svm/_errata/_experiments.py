@@ -8,6 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._measure import Measurement, at_least, equal
+from attnbook.claims._records import EXTRACTION
 from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import inner, norm, others
 from attnlab import models, optim, problems, svm
@@ -19,8 +20,8 @@ from attnlab.problems import TokenProblem
     "svm.erratum-27",
     "Appendix F, the penalty of K and Q",
     "2.22e-16 is a number that 1 + lambda can still see, and far from the smallest there is",
-    printed=r"$\lambda\approx2.22\cdot10^{-16}$ is the smallest representable number, found from "
-    r"$1+\lambda=1$.",
+    printed=r"“we set $\lambda$ to be the the smallest representable number, e.g. computed as "
+    r"$1+\lambda=1$ in Python, which is around $2.22\times10^{-16}$”.",
     correct=r"It is the gap between 1 and the next float64, the smallest power of two with "
     r"$1+\lambda>1$; the smallest representable number is $4.9\cdot10^{-324}$.",
     page="svm/numbers",
@@ -45,7 +46,9 @@ def erratum_27(
     "svm.erratum-28",
     "Appendix F, on Figure 10",
     "what Figure 10 shows is the nuclear direction: Theorem 2, not Theorem 7",
-    printed=r"$KQ^\top$ converges to $W^{mm}_{\star,\alpha}$, which confirms Theorem 7.",
+    printed=r"“... $W$ converges directionally towards $W^{mm}_{\star,\alpha}$ as long as "
+    r"$m\gtrsim n$, "
+    r"thereby confirming the assertion in our Theorem 7.” ($W$ is the product $KQ^\top$ there.)",
     correct=r"... which agrees with Theorems 2 and 9. Theorem 7 is about $W$, and its limit is the "
     r"Frobenius solution $W^{mm}_\alpha$.",
     page="svm/norms",
@@ -76,10 +79,11 @@ def erratum_28(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     "svm.erratum-29",
     "Figure 7, caption",
     "the correlation coefficient is a cosine, not Pearson's",
-    printed=r"Pearson's coefficient: $\mathrm{corr}(W_1,W_2)$ of centred entries.",
+    printed=r"“... display the Pearson correlation coefficients of GD trajectories and the SVM "
+    r"solutions”.",
     correct=r"$\langle W_1,W_2\rangle/(\|W_1\|_F\|W_2\|_F)$, as the text defines it: a cosine, "
     r"without centring.",
-    page="svm/descent",
+    page="svm/norms",
     about=("svm.theorem-7",),
     instances=40,
 )
@@ -106,7 +110,10 @@ def _pearson(A: Array, B: Array) -> Array:
     "the margin of a token carries its own index",
     printed=r"$(x_{i\,\mathrm{opt}_i}-x_{ii})^\top W^{mm}z_i$ for $t\ne\mathrm{opt}_i$.",
     correct=r"$(x_{i\,\mathrm{opt}_i}-x_{it})^\top W^{mm}z_i$: at least 1, and exactly 1 for "
-    r"support tokens. (The printed one is 0 where $\mathrm{opt}_i=i$.)",
+    r"support tokens. (With $x_{ii}$ it is 0 where $\mathrm{opt}_i=i$.)",
+    status=EXTRACTION,
+    reason="The text at hand reads $x_{ii}$ and $\\gamma_{ii}$ in Definition 2 too, where the same "
+    "sentence speaks of $t$: most likely a $t$ read as an $i$.",
     page="svm/global",
     about=("svm.assumption-b",),
     instances=60,

@@ -18,6 +18,8 @@ from attnbook.claims._registry import erratum
     r"in $Z_{n-1}$; $P\subseteq\mathrm{null}(S_{n-1})$, where $S_{n-1}=\mathrm{null}(M_{n-1})$.",
     correct=r"$f'_{nt}=(x'_{n\alpha_n}-x'_{nt})\otimes z'_n$; row space in $Z_{n-1}$; "
     r"$P\subseteq S_{n-1}$.",
+    reason="The claim itself prints $P\\subseteq S_{n-1}$, and the proof goes on with $Az_i=0$ and "
+    "with differences of tokens: what is meant is never in doubt.",
     page="svm/margin",
     about=("svm.theorem-8", "svm.claim-e1", "svm.claim-e2", "svm.lemma-17"),
     instances=60,

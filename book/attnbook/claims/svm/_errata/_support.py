@@ -22,7 +22,7 @@ from attnlab.problems import TokenProblem
     r"otherwise the nearest token may be one of higher score.",
     reason="Runs that start far enough out along such a direction nearly all stay: the conclusion "
     "of Theorem 7 seems to outlive its proof there.",
-    page="svm/descent",
+    page="svm/local",
     about=(
         "svm.lemma-5",
         "svm.lemma-16",
