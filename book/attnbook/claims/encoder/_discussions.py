@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import frobenius, median_exponent
 from attnlab import models, ntk, optim, problems
 from attnlab.checks import Array
@@ -16,18 +16,7 @@ from attnlab.checks import Array
 WIDE = np.array([30, 300, 3000])
 
 
-@claim(
-    "encoder.remark-1",
-    "Remark after Lemma 1",
-    "with tau_0 = 1/d_m attention is a mean of the tokens at large width, with d_m^-1/2 it is not",
-    r"$\tau_0=d_m^{-1}$: $\tau_0W_Q^\top W_K\to0$ and self-attention degenerates to "
-    r"$\frac1{d_s}\mathbf{11}^\top XW_V^\top$; $\tau_0=d_m^{-1/2}$: its entries keep variance 1 "
-    r"(standard Gaussian weights).",
-    page="encoder/model",
-    instances=20,
-    reason="For NTK weights. LeCun weights with unit tokens are at the mean for either $\\tau_0$: "
-    "logits have variance $1/d^2$.",
-)
+@measures("encoder.remark-1", instances=20)
 def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian_regression(
         n=20, T=6, d=30, unit_tokens=True, trials=instances, rng=rng
@@ -70,23 +59,7 @@ def first_layer(
     return model, {name: np.sqrt(size[name]) * array for name, array in normals.items()}
 
 
-@claim(
-    "encoder.section-c5",
-    "Appendix C.5",
-    "alpha^2 is d_m N/d for LeCun and He but N/d for NTK, hence NTK is slower",
-    r"$\alpha^2\ge\tau_1^2d_m\lambda_0/4\ge\tau_1^2\eta_Vd_m\,\Omega(N/d)$, that is "
-    r"$\Omega(d_mN/d)$ for LeCun and He and $\Omega(N/d)$ for NTK initialization: a factor $d_m$. "
-    r"'As a result, faster step-size is required for NTK initialization.'",
-    page="encoder/scaling",
-    status="holds with correction",
-    instances=10,
-    reason="$\\eta_V=1/d$ is left out, and $\\Omega(N/d)$ is Lemma 18's slip: $\\alpha^2$ falls "
-    "with $N$. The largest eigenvalue of the same block has the same factor, and the larger step "
-    "that the paper asks for takes all of it back: at equal relative steps nothing is gained.",
-    correction=r"At the same attention $\alpha^2_{\mathrm{LeCun}}/\alpha^2_{\mathrm{NTK}}=d_m/d$, "
-    r"He twice LeCun, and $\lambda_{\max}$ of the $w_O$ block scales alike.",
-    errata=("encoder.erratum-s13",),
-)
+@measures("encoder.section-c5", instances=10)
 def section_c5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, width, d = theory.encoder, 400, 20
     drawn = problems.gaussian_regression(n=10, T=4, d=d, trials=instances, rng=rng)
@@ -130,29 +103,7 @@ def section_c5(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("exponent of alpha^2 in N, LeCun", slope(samples, falls), 0.9)
 
 
-@claim(
-    "encoder.section-c6",
-    "Appendix C.6",
-    "tau_0 = d_m^-1/2 has the larger bound below alpha, hence could be faster at large width",
-    r"$\alpha^2\ge d_m\eta_V\mu(\sigma_r)^2\,\Theta(\|\beta_{1,k}\|_2^2)$ with "
-    r"$\|\beta_{1,k}\|_2^2\ge1/d_s$ for $\tau_0=d_m^{-1/2}$ and $\approx1/d_s$ for "
-    r"$\tau_0=d_m^{-1}$: 'as the width increases, the convergence speed of $\tau_0=d_m^{-1/2}$ "
-    r"could be faster'; in Section 4.4 it is, 'due to a more tight estimation of the lower bound "
-    r"of $\alpha$'.",
-    page="encoder/scaling",
-    status="fails as stated",
-    instances=3,
-    reason="Two lower bounds are compared, not the quantities; the check is of $\\alpha$, not of "
-    "the speed. On the paper's own synthetic data "
-    "with LeCun weights $\\alpha^2$ is larger for $\\tau_0=d_m^{-1}$ (about 5.9 against 4.3 at "
-    "width 1000): sharper attention makes first tokens larger, but features more alike. The "
-    "paper's runs on MNIST, where $d_m^{-1/2}$ is faster, are not repeated here.",
-    correction=r"$\|\beta\|_2^2$ is larger for $\tau_0=d_m^{-1/2}$ (0.19 against 0.10), "
-    r"and $\alpha^2$ smaller. At equal shares of the stable step $d_m^{-1/2}$ mostly wins where "
-    r"the label is a function of one marked token, and loses on most draws of random labels with "
-    r"20 features.",
-    errata=("encoder.erratum-s12",),
-)
+@measures("encoder.section-c6", instances=3)
 def section_c6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     squared: dict[str, list[float]] = {"sqrt": [], "linear": []}
     length: dict[str, list[float]] = {"sqrt": [], "linear": []}
@@ -207,23 +158,7 @@ def _race(data: problems.SequenceProblem, rng: np.random.Generator) -> tuple[flo
     return ends[0], ends[1]
 
 
-@claim(
-    "encoder.remark-2",
-    "Section 5.1, our reading",
-    "the largest linearly stable step is N / lambda_max, which has a closed form at the start",
-    r"For the loss $\frac1N\sum(f-y)^2$ gradient descent is linearly stable iff "
-    r"$\gamma<N/\lambda_{\max}(K)$; at the start, for unit tokens and mean pooling, "
-    r"$\lambda_{\max}(K)\approx\frac{d_m}{d\,d_s}\big(\frac12+\frac{N-1}{2\pi}\big)"
-    r"+\frac1{2d_s}$ for LeCun, twice that for He.",
-    own=True,
-    page="encoder/step",
-    instances=2,
-    reason="Not in the paper. Its text, taken at its word (standard Gaussian tokens, the mean of "
-    "equation 1.2, half the sum of squares), makes step 1 about 1,600 times too long; the figures "
-    "of this chapter rest on unit tokens and a mean loss. Measured: the factor of the loss in one "
-    "step along the top eigenvector, on both sides of the limit; $\\lambda_{\\max}$ against the "
-    "closed form; the limit under both readings; the deviation of an output at the start.",
-)
+@measures("encoder.remark-2", instances=2)
 def remark_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, N, T, d, width = theory.encoder, 100, 10, 100, 1000
     apart: dict[str, list[float]] = {"lecun": [], "he": []}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._cones import cone_membership
 from attnlab import models, problems, svm
@@ -24,21 +24,7 @@ def positions(instances: int, rng: np.random.Generator, d: int = 4) -> problems.
     return drawn.trial(np.arange(min(instances, drawn.trials[0])))
 
 
-@claim(
-    "svm.definition-4",
-    "Definition 4",
-    "support and local optimality for every position of a sequence",
-    r"With $F_{ikt}=x_{it}z_{ik}^\top$ and $W^{mm}_\alpha$ of SAtt-SVM, $T_{ik}=\{t:\langle "
-    r"F^\alpha_"
-    r"{ik}-F_{ikt},W^{mm}_\alpha\rangle=1\}$ (possibly empty); $\alpha$ is locally optimal if "
-    r"$\gamma^\alpha_{ik}>\gamma_{ikt}$ for all $t\in T_{ik}$ and all $i,k$.",
-    status="definition",
-    page="svm/sequences",
-    instances=100,
-    errata=("svm.erratum-19", "svm.erratum-20"),
-    reason="Positions are rows that share their tokens; with a causal mask hidden tokens ask "
-    "nothing. Inside: the optimal tokens. Outside: the worst ones.",
-)
+@measures("svm.definition-4")
 def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     whole = problems.sequence(n=2, T=3, d=7, min_gap=0.01, trials=instances, rng=rng)
     masked = problems.causal(n=2, T=3, d=7, min_gap=0.01, trials=instances, rng=rng)
@@ -66,24 +52,7 @@ def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield equal("tokens seen by the positions of a sequence", rows[:, :, 1:], rows[:, :, :1])
 
 
-@claim(
-    "svm.lemma-15",
-    "Lemma 15",
-    "the products of the path of (K, Q) are the path of W in the nuclear norm",
-    r"For $K,Q\in\mathbb R^{d\times m}$ and every $R$ there is a one-to-one map between the "
-    r"solutions "
-    r"of $\min_{\operatorname{rank}W\le m,\|W\|_\star\le R}\mathcal L(W)$ and the products "
-    r"$\bar K_R"
-    r"\bar Q_R^\top$ of those of $\min_{\|K\|_F^2+\|Q\|_F^2\le2R}\mathcal L(K,Q)$.",
-    page="svm/norms",
-    instances=8,
-    errata=("svm.erratum-19", "svm.erratum-20"),
-    reason="The two sets are one: the map is the identity. Products of the path are tested against "
-    "what minimises over $W$ itself, by its optimality condition and by steps in $W$ on the "
-    "nuclear "
-    "ball that know of no factors. Outside: pairs instead of products, of which many share one "
-    "product ($(KO,QO)$ with $O$ orthogonal).",
-)
+@measures("svm.lemma-15", instances=8)
 def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = positions(instances, rng)
     model, plain, R = models.Attention(factors=3), models.Attention(), 20.0
@@ -141,21 +110,7 @@ def _on_the_nuclear_ball(problem: problems.TokenProblem, W: Array, R: float, ste
     return W
 
 
-@claim(
-    "svm.definition-5",
-    "Definition 5",
-    "the separating cone of a sequence; the printed minimum forgets the positions",
-    r"With $a_{ikt}=\langle F_{ikt},W\rangle$, $\mathrm{cone}_\epsilon(\alpha)$ holds the "
-    r"$W\in\mathcal R_m$ with "
-    r"$\min_{i\in[n]}\max_{t\in\mathrm{low}_{ik}}\min_{\tau\in\mathrm{high}_{ik}}"
-    r"(a_{ikt}-a_{ik\tau})\ge\epsilon\|W\|_F$.",
-    page="svm/sequences",
-    status="definition",
-    correction=r"The outer minimum runs over $i\in[n]$ and $k\in[K]$: as printed $k$ is free.",
-    instances=200,
-    errata=("svm.erratum-20", "svm.erratum-25"),
-    reason="The printed formula is read with k = 1.",
-)
+@measures("svm.definition-5", instances=200)
 def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     instances = max(instances, 60)
     drawn = problems.sequence(n=2, T=3, d=3, trials=instances, rng=rng)
@@ -179,38 +134,13 @@ def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("all matrices are members", found, 1.0, role="outside")
 
 
-@claim(
-    "svm.lemma-16",
-    "Lemma 16",
-    "Lemma 5 for sequences, with the same gap: a selection needs support tokens to have a cone",
-    r"If $W^{mm}_\alpha$ exists: $\alpha$ locally optimal $\Rightarrow "
-    r"W^{mm}_\alpha\in\mathrm{cone}"
-    r"_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never; $\mathrm{cone}_\epsilon(\mathrm{"
-    r"opt})=\mathcal R_m$ for unique $\mathrm{opt}$.",
-    page="svm/local",
-    status="holds with correction",
-    correction=r"$T_{ik}\ne\emptyset$ wherever $\mathrm{high}_{ik}\ne\emptyset$.",
-    instances=60,
-    errata=("svm.erratum-20", "svm.erratum-25", "svm.erratum-32"),
-)
+@measures("svm.lemma-16", instances=60)
 def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sequence(n=1, T=3, d=3, self_attention=False, trials=instances, rng=rng)
     yield from cone_membership(drawn, rng)
 
 
-@claim(
-    "svm.assumption-e",
-    "Assumption E",
-    "the head preserves the top score under mixtures with lower-scoring tokens",
-    r"$h_k$ are $L_h$-Lipschitz, and for some $c_\alpha>0$ every convex combination $x(s)$ over "
-    r"$\mathrm{low}^\alpha_{ik}\cup\{\alpha_{ik}\}$ has $Y_{ik}h_k(x(s))\le\gamma^\alpha_{ik}-c("
-    r"1-s_{\alpha_{ik}})$.",
-    status="definition",
-    page="svm/many",
-    instances=300,
-    reason="Inside: linear heads with the $c_\\alpha$ of (87), attained at corners; convex (ReLU) "
-    "heads with labels +1. Outside: the same heads with labels -1.",
-)
+@measures("svm.assumption-e", instances=300)
 def assumption_e(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sequence(n=2, T=3, d=4, trials=instances, rng=rng)
     alpha = cases.random_selection(drawn, rng)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, pieces
 from attnlab import ntk, problems
 from attnlab.checks import Array
@@ -17,24 +17,7 @@ from attnlab.problems import SequenceProblem
 ZERO = 1e-8  # a singular value this small, relative to the largest, is rounding
 
 
-@erratum(
-    "encoder.erratum-s15",
-    "Corollary 1, its remark and the introduction",
-    "with one feature a token (2) and (3) fail from three samples on, and then for every tau_0",
-    printed=r"'Interestingly, under this $\tau_0=d_m^{-1}$ setting, our theory also demonstrates "
-    r"the separation' (introduction); 'if one sets $d_s=\tilde d$, $d=1$, the conditions in "
-    r"Eqs. (2) and (3) do not hold'; least squares, with a kernel $\mathbf X\mathbf X^\top$ of "
-    r"rank one, is the motivation (remark).",
-    correct=r"With $d=1$, $\mathrm{rank}\,F_{pre}\le2$ and $\mathrm{rank}\,\mathbf K\le3$ for "
-    r"every width and every $\tau_0$, so $\alpha=0$ as soon as $N\ge3$; two samples can meet both "
-    r"conditions. Moreover $d_s>d$ violates Assumption 2. With $d_s=1$ nothing of the kind "
-    r"happens.",
-    page="encoder/tokens",
-    instances=20,
-    reason="A sharper statement rather than a slip: what is refuted is the corollary for two "
-    "samples, and it is proven from three on.",
-    about=("encoder.corollary-1", "encoder.assumption-2", "encoder.identity-4"),
-)
+@measures("encoder.erratum-s15", instances=20)
 def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, n, many = 20, 8, max(instances, 10)
     for number, least in (("2", 1.0), ("3", 1.0)):
@@ -62,23 +45,7 @@ def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("alpha with d_s = 1, d = 20", bottom, 0.1, role="correction")
 
 
-@erratum(
-    "encoder.erratum-s16",
-    "Introduction, Table 3, Theorems 1 and 2",
-    "three widths stand side by side; the conditions give the two of Section 4.4, never Table 3's",
-    printed=r"'Quadratic over-parameterization is enough to ensure the global convergence of our "
-    r"shallow Transformer' (introduction); $\Omega(N)$ (Table 3, 'Our'); $\tilde\Omega(N^3)$ "
-    r"(Theorem 1); 'quadratic (cubic) over-parameterization is required for $d_m^{-1}$ "
-    r"($d_m^{-1/2}$) scaling' (4.4).",
-    correct=r"From (2) and (3): $N^3$ for LeCun and $\tau_0=d_m^{-1/2}$, $N^2$ for LeCun and "
-    r"$\tau_0=d_m^{-1}$, as Section 4.4 has it (there 'sufficient' for 'required'); none for NTK "
-    r"with $C_\bullet=1$ and $N^3$ with $C_\bullet=\sqrt{d_m}$; $N$ nowhere.",
-    page="encoder/width",
-    instances=1,
-    reason="Nothing is drawn: the least width that meets (2) and (3) is solved for, with the "
-    "paper's orders of magnitude for norms, alpha and initial loss, and constants 1.",
-    about=("encoder.theorem-1", "encoder.theorem-2"),
-)
+@measures("encoder.erratum-s16", instances=1)
 def s16(_rng: np.random.Generator, _instances: int) -> Iterator[Measurement]:
     sizes = np.logspace(2, 6, 5)
     sharp, flat, ntk_width = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._one_feature import blocks, one_feature, outer, sums
 from attnbook.claims.encoder._errata._pieces import frobenius, pieces, same
 from attnlab import curvature, problems
@@ -17,20 +17,7 @@ WIDTHS = (3, 30, 300)
 CHUNK = 10  # trials at a time: 115 MB of Hessians
 
 
-@erratum(
-    "encoder.erratum-s8",
-    "Theorem 3 and its proof",
-    "H_QK lacks its diagonal; three blocks are d_m^(-1/2), not 1/d_m; the start must be NTK's",
-    printed=r"$H_{Q,K}^{(j,p)}=\tau_0^2\tau_1\sum_iw_K^{(j)}w_Q^{(p)}(x^{(i)})^2\dots "
-    r"x^\top\Gamma_ix$, that is $b\,w_Kw_Q^\top$; "
-    r"$\|H_{QV}\|_2,\|H_{QO}\|_2,\|H_{OV}\|_2=O(1/d_m)$.",
-    correct=r"$H_{QK}=b\,w_Kw_Q^\top+a\,I$ with $\nabla_{w_Q}f=a\,w_K$. The three blocks are "
-    r"$\Theta(d_m^{-1/2})$; the order of $\|\mathbf H\|$ stands. NTK initialisation is named by "
-    r"the heading of Section 4.3 only, and is needed: under LeCun $\|\mathbf H\|_2=\Theta(1)$.",
-    page="encoder/curvature",
-    instances=20,
-    about=("encoder.theorem-3",),
-)
+@measures("encoder.erratum-s8", instances=20)
 def s8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = one_feature(rng, instances)
     H, s = blocks(p), sums(p)

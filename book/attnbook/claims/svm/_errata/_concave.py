@@ -7,25 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
 from attnlab import models, optim
 from attnlab.checks import Array
 from attnlab.problems import TokenProblem
 
 
-@erratum(
-    "svm.erratum-17",
-    "equation 9",
-    "the attended token is X's transpose times s",
-    printed=r"$\min_{s\in\Delta_T}\ell(h(Xs))=\min_{s\in\Delta_T}\lambda\|X^\top s\|^2-v^\top "
-    r"X^\top s$.",
-    correct=r"$\min_{s\in\Delta_T}\ell(h(X^\top s))$ on the left; $Xs$ has no meaning where "
-    r"$T\ne d$, and where $T=d$ it replaces the scores $Xv$ by $X^\top v$.",
-    page="svm/many",
-    about=("svm.lemma-6",),
-    instances=40,
-)
+@measures("svm.erratum-17", instances=40)
 def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, curvature = 5, 0.3
     head = models.ConcaveHead(curvature)
@@ -51,26 +40,7 @@ def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least(what, trained, right - 1e-12, role="correction")
 
 
-@erratum(
-    "svm.erratum-18",
-    "Lemma 6, proof (Appendix C.2)",
-    "the squares of tau numbers are bounded on the wrong side; another baseline is needed",
-    printed=r"“Recalling $\sum_{i\in S}s_i^2\le S_1^2/\tau$, we can now utilize the following "
-    r"chain of "
-    r"implications”: $\mathcal L(\bar s)<\mathcal L(s)\Leftarrow\dots\Leftarrow\lambda<\tau"
-    r"\gamma^{gap}_\tau/2$ with $\bar s^{(1)}=s^{(1)}/S_1$.",
-    correct=r"$\lambda<\tau\gamma^{gap}_\tau/2\implies\mathcal L(\bar s)<\mathcal L(s)$ with "
-    r"$\bar s^{(1)}=s^{(1)}+(1-S_1)/\tau$, the lost mass spread evenly: then "
-    r"$\|\bar s\|^2-\|s^{(1)}\|^2=(1-S_1^2)/\tau$ exactly. (Cauchy-Schwarz says "
-    r"$\sum_{i\in S}s_i^2\ge S_1^2/\tau$, as the proof itself uses some lines above.)",
-    reason="Lemma 6 itself is true; this concerns the proof that at most tau tokens are selected. "
-    "The "
-    "text at hand has the sign of equivalence between the lines of the chain; it is read as the "
-    "implications that the sentence announces.",
-    page="svm/many",
-    about=("svm.lemma-6",),
-    instances=1000,
-)
+@measures("svm.erratum-18", instances=1000)
 def erratum_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, tau = 8, 3
     spread = -np.sort(-rng.uniform(size=(instances, T)), axis=-1)

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._records import EXTRACTION
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import least_margin, norm, rows
 from attnlab import models, problems, svm
 from attnlab.checks import Array
@@ -19,18 +18,7 @@ from attnlab.checks import Array
 RADII = (10.0, 100.0, 1000.0)
 
 
-@erratum(
-    "svm.erratum-19",
-    "Appendix D, (SERM-KQ)",
-    "the risk in K and Q lacks the sum over outputs",
-    printed=r"$\mathcal L(K,Q)=\frac1n\sum_i\ell(Y_{ik}\,h_k(X_i^\top\mathbb S(X_iKQ^\top "
-    r"z_{ik})))$.",
-    correct=r"$\mathcal L(K,Q)=\frac1n\sum_i\sum_{k=1}^K\ell(\dots)$, so that $\mathcal L(K,Q)="
-    r"\mathcal L(KQ^\top)$.",
-    page="svm/sequences",
-    about=("svm.lemma-15", "svm.corollary-2", "svm.definition-4", "svm.theorem-10"),
-    instances=40,
-)
+@measures("svm.erratum-19", instances=40)
 def erratum_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     outputs = 3
     drawn = problems.sequence(n=2, T=outputs, d=4, trials=instances, rng=rng)
@@ -48,25 +36,7 @@ def erratum_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield equal("L(K, Q) summed over k, and L(K Q^T)", parts.sum(axis=0), whole, role="correction")
 
 
-@erratum(
-    "svm.erratum-20",
-    "Appendix D, definition of R_m",
-    "the set holds the matrices of rank at most m; rank exactly m excludes the solutions",
-    printed=r"“let $\mathcal R_m$ denote the set of rank-$m$ matrices in $\mathbb R^{d\times d}$”.",
-    correct=r"$\mathcal R_m$: the matrices of rank at most $m$, a closed set. Over rank exactly "
-    r"$m$ the infimum need not be attained: by Lemma 1 solutions have rank at most $n$.",
-    reason="The main text says it: (Att-SVM$_\\star$) and Lemma 5 have rank at most $m$.",
-    page="svm/norms",
-    about=(
-        "svm.theorem-10",
-        "svm.lemma-16",
-        "svm.lemma-3",
-        "svm.lemma-15",
-        "svm.definition-4",
-        "svm.definition-5",
-    ),
-    instances=60,
-)
+@measures("svm.erratum-20", instances=60)
 def erratum_20(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, d = 2, 5
     m = d
@@ -85,21 +55,7 @@ def erratum_20(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("their norm over the least", excess, 1.01, role="correction")
 
 
-@erratum(
-    "svm.erratum-22",
-    "Corollary 1",
-    "the limit of the distance is 0",
-    printed=r"$\lim_{R\to\infty}\mathrm{dist}(\bar W_{\diamond,R}/R,\mathcal W^{mm}_\diamond)$, "
-    r"where "
-    r"the statement ends without a value.",
-    correct=r"$\lim\mathrm{dist}(\bar W_{\diamond,R}/R,\mathcal W^{mm}_\diamond)=0$.",
-    status=EXTRACTION,
-    reason="Without the value the line would also be met by a path that settles elsewhere, such as "
-    "that of $W$ measured against the nuclear direction.",
-    page="svm/norms",
-    about=("svm.corollary-1",),
-    instances=20,
-)
+@measures("svm.erratum-22", instances=20)
 def erratum_22(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.1, trials=2 * instances + 10, rng=rng)
     drawn = drawn.trial(svm.attention_svm(drawn).norm < 6.0)
@@ -125,17 +81,7 @@ def erratum_22(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("power of R in its mean", power, -0.5, role="correction")
 
 
-@erratum(
-    "svm.erratum-23",
-    "Theorems 9 and 10",
-    "the regularization path consists of minimisers, not of minima",
-    printed=r"$\bar W_R=\min_{C,\ \|W\|_\diamond\le R}\mathcal L(W)$ (and so in Corollary 1).",
-    correct=r"$\bar W_R\in\arg\min_{C,\ \|W\|_\diamond\le R}\mathcal L(W)$.",
-    page="svm/local",
-    reason="A manner of writing: elsewhere, in (84), (85) and (101), the paper prints arg min.",
-    about=("svm.theorem-9", "svm.theorem-10", "svm.corollary-1"),
-    instances=20,
-)
+@measures("svm.erratum-23", instances=20)
 def erratum_23(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.1, trials=instances, rng=rng)
     path = svm.regularization_path(models.Attention(), drawn, RADII, tokens=drawn.optimal)

@@ -6,24 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._paths import RADII
 from attnbook.claims.svm._errata._tools import norm
 from attnlab import models, problems, svm
 
 
-@erratum(
-    "svm.erratum-33",
-    "Corollary 2 and its proof",
-    "the product is K Q^T",
-    printed=r"$\mathrm{dist}(\bar Q_R\bar K_R^\top/R,\mathcal W^{mm}_\star/\|W^{mm}_\star\|_\star)"
-    r"\to0$, and in the proof $\bar W_{\star,R}:=\bar Q_R\bar K_R^\top$.",
-    correct=r"$\bar K_R\bar Q_R^\top$ in both places, as in Theorem 2 and Lemma 15.",
-    page="svm/norms",
-    about=("svm.corollary-2",),
-    instances=20,
-)
+@measures("svm.erratum-33", instances=20)
 def erratum_33(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.1, trials=instances, rng=rng)
     path = svm.regularization_path(models.Attention(factors=4), drawn, RADII, rng=rng)

@@ -10,31 +10,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._records import EXTRACTION
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import least_margin, norm, others
 from attnlab import problems, svm
 from attnlab.checks import Array
 from attnlab.problems import TokenProblem
 
 
-@erratum(
-    "svm.erratum-13",
-    "Section 2.1, before Lemma 1",
-    "a convex solution of rank at most m solves the nuclear problem, not Att-SVM",
-    printed=r"“... if the solution set of the unconstrained convex problem satisfies "
-    r"$\mathrm{rank}(W)\le m$, the convex problem will recover the solutions of (Att-SVM), even "
-    r"when "
-    r"$m<d$.”",
-    correct=r"... the solutions of (Att-SVM$_\star$).",
-    status=EXTRACTION,
-    reason="A star is all that is missing, and the sentence around it is about the nuclear "
-    "problem.",
-    page="svm/norms",
-    about=("svm.lemma-1", "svm.lemma-3"),
-    instances=40,
-)
+@measures("svm.erratum-13", instances=40)
 def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n = m = 3
     drawn = problems.sphere(n=n, T=4, d=8, trials=instances, rng=rng)
@@ -49,21 +33,7 @@ def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("their smallest margin", least, 1.0 - 1e-6, role="correction")
 
 
-@erratum(
-    "svm.erratum-14",
-    "Section 3, text on Figure 1",
-    "text and caption call different lines solid; Wz_i grows along the Frobenius ones",
-    printed=r"“... the red and blue solid lines delineate the directions of $W^{mm}_\star z_1$ and "
-    r"$W^{mm}_\star z_2$.”",
-    correct=r"... the solid lines those of $W^{mm}z_i$ and the dashed ones those of "
-    r"$W^{mm}_\star z_i$, as the caption says.",
-    status=EXTRACTION,
-    reason="A star too many, or half a sentence lost. Compared are the two directions that the "
-    "text and the caption give to one line, in the setting of Figure 1.",
-    page="svm/norms",
-    about=("svm.theorem-2",),
-    instances=40,
-)
+@measures("svm.erratum-14", instances=40)
 def erratum_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     many = 2 * instances + 20
     X = 0.3 * rng.standard_normal((many, 2, 3, 2)) + np.array([[-1.0, 0.0], [1.0, 0.0]])[:, None]
@@ -81,18 +51,7 @@ def erratum_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least(what, size, 1.0 - 1e-9, role="correction")
 
 
-@erratum(
-    "svm.erratum-16",
-    "Section 4.1, on Assumption B.1",
-    "with all tokens in the support, W_mm is the least-norm interpolator of the margins",
-    printed=r"“... causing the SVM solution $W^{mm}$ to coincide with (Att-SVM).”",
-    correct=r"Then $W^{mm}$ coincides with $\arg\min\|W\|_F$ s.t. $(x_{i\,\mathrm{opt}_i}-x_{it})"
-    r"^\top Wz_i=1$ for all $t\ne\mathrm{opt}_i$. (It solves Att-SVM by definition, with B.1 or "
-    r"without.)",
-    page="svm/global",
-    about=("svm.assumption-b",),
-    instances=60,
-)
+@measures("svm.erratum-16", instances=60)
 def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, d in (("where B.1 holds", 16), ("where B.1 fails", 4)):
         drawn = problems.sphere(n=2, T=3, d=d, trials=instances + 20, rng=rng)
