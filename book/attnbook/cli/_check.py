@@ -61,7 +61,7 @@ def run(given: argparse.Namespace) -> int:
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
-    short = "defined holds corrected fails unreached glyph misprint total".split()
+    short = ["defined", "holds", "corrected", "fails", "unreached", "glyph", "misprint", "total"]
     yield f"{'':34}" + "".join(f"{name:>10}" for name in short)
     for group, found in claims.counts(chosen).items():
         numbers = (*found.values(), sum(found.values()))
