@@ -477,7 +477,7 @@ def test_factors_are_balanced() -> None:
 
 def test_repr_tells_shapes_and_the_numbers_that_matter() -> None:
     m = svm.attention_svm(problems.bad_direction())
-    assert repr(m).startswith("Margin(fro, norm=1.04656, gap=")
+    assert repr(m).startswith("Margin(fro, norm=1.04656, gap<=1e-1")
     assert repr(m).endswith("status='optimal')")
     assert repr(svm.attention_svm(P, norm="nuc")).startswith(
         "Margin(nuc, trials=(40,) (40 optimal), gap<="

@@ -93,16 +93,11 @@ class Margin:
     def __repr__(self) -> str:
         trials = self.norm.shape
         if not trials:
-            size = f"norm={float(self.norm):.6g}, gap={float(self.gap):.1g}"
+            size = f"norm={float(self.norm):.6g}{_within(self.gap)}"
             return f"Margin({self.norm_name}, {size}, status={self.status!r})"
         names, counts = np.unique(self.status, return_counts=True)
         ended = ", ".join(f"{count} {name}" for name, count in zip(names, counts, strict=True))
-        fine = self.gap[np.isfinite(self.gap)]
-        power = np.ceil(np.log10(fine.max(initial=1e-16)))  # a power of ten: rounding stays out
-        worst = ""
-        if fine.size:
-            worst = f", gap<=1e{power:.0f}" if power < -3 else f", gap<={fine.max():.2g}"
-        return f"Margin({self.norm_name}, trials={trials} ({ended}){worst})"
+        return f"Margin({self.norm_name}, trials={trials} ({ended}){_within(self.gap)})"
 
 
 class InfeasibleMargin(ValueError):
@@ -130,3 +125,13 @@ class InfeasibleMargin(ValueError):
     def __init__(self, margin: Margin, what: str) -> None:
         super().__init__(f"no W separates {what}")
         self.margin = margin
+
+
+def _within(gap: Array) -> str:
+    """The largest gap as a power of ten, so that rounding stays out."""
+    fine = gap[np.isfinite(gap)]
+    if not fine.size:
+        return ""
+    worst = float(fine.max(initial=1e-15))
+    power = np.ceil(np.log10(worst))
+    return f", gap<=1e{power:.0f}" if power < -3 else f", gap<={worst:.2g}"

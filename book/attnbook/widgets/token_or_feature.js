@@ -81,11 +81,11 @@ export default explorable({
 from attnlab import models, ntk, optim, problems
 from attnbook import theory
 
-drawn = problems.gaussian_regression(n=24, T=1, d=24, unit_tokens=True, rng=0)
+drawn = problems.gaussian_regression(n=24, T=1, d=24, unit_tokens=True, rng=3)
 tokens = ${[1, 2, 3, 4, 6, 8, 12, 24][state.t]}
 problem = problems.SequenceProblem(drawn.X.reshape(24, tokens, 24 // tokens), drawn.y)
 model = models.Encoder(${[24, 120][state.w]}, scaling="${state.scaling}")
-start = model.init(problem, rng=0)
+start = model.init(problem, rng=3)
 values = np.linalg.eigvalsh(ntk.empirical(model, start, problem))[::-1]
 print("rank", (values > 1e-10 * values[0]).sum(), " smallest", values[-1])
 step = 0.25 * float(theory.encoder.stability_limit(values[0], problem.n))

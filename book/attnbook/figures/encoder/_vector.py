@@ -72,14 +72,19 @@ def paint(data: Data, canvas: Any) -> None:
     canvas.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
+def _size(x: float) -> str:
+    """A number, or that there is nothing left of it but rounding."""
+    return f"{x:.1e}" if x > 1e-12 else "below 1e-12"
+
+
 def alt(data: Data) -> str:
     """Where each ends, and the rank of the kernel."""
     end = np.median(data["loss"][:, :, -1] / data["energy"][:, None], axis=0)
     tops = np.median(data["eigenvalues"][:, 1], axis=0)
-    told = ", ".join(f"{name} {value:.1e}" for name, value in zip(NAMES, end, strict=True))
+    told = ", ".join(f"{name} {_size(value)}" for name, value in zip(NAMES, end, strict=True))
     return (
         f"Loss over the mean of y squared after {int(data['step'][0, -1])} epochs: {told}. With "
-        f"one feature a token the kernel's fourth eigenvalue is {abs(tops[3]) / tops[0]:.0e} of "
+        f"one feature a token the kernel's fourth eigenvalue is {_size(abs(tops[3]) / tops[0])} of "
         "the first: its rank is at most 3."
     )
 
