@@ -124,10 +124,11 @@ def _start(alpha: ArrayLike, loss: ArrayLike) -> tuple[Array, Array]:
 def rate(alpha: ArrayLike, step_size: ArrayLike, *, kept: float = 0.5**0.5) -> Array:
     r"""The factor by which (4) shrinks the loss in a step, $1-\gamma\alpha^2/2$.
 
-    The proof (Appendix C.2) shows $1-\gamma\sigma^2$ where $\sigma_{\min}(F_{pre})\ge\sigma$ all
-    along; ``kept`` is $\sigma/\alpha$, the statement's $2^{-1/2}$ unless told. The induction keeps
-    $\sigma=\alpha/2$, which gives only $1-\gamma\alpha^2/4$; condition (3) in fact keeps
-    $\sigma=\frac78\alpha$, hence $1-\frac{49}{64}\gamma\alpha^2$.
+    For steps $\gamma$ on $\frac12\sum(f-y)^2$. The proof (Appendix C.2) shows $1-\gamma\sigma^2$
+    where $\sigma_{\min}(F_{pre})\ge\sigma$ all along; ``kept`` is $\sigma/\alpha$, the statement's
+    $2^{-1/2}$ unless told. The induction keeps $\sigma=\alpha/2$, which gives only
+    $1-\gamma\alpha^2/4$; condition (3) in fact keeps $\sigma=\frac78\alpha$, hence
+    $1-\frac{49}{64}\gamma\alpha^2$.
 
     >>> from attnbook import theory
     >>> [float(theory.encoder.rate(1.0, 0.1, kept=s).round(6)) for s in (0.5, 0.5**0.5, 7 / 8)]
@@ -151,7 +152,7 @@ def movement_bounds(bars: Bars, alpha: ArrayLike, loss: ArrayLike) -> dict[str, 
     {'W_Q': 0.12, 'W_K': 0.08, 'W_V': 0.1, 'w_O': 0.2}
     """
     a, start = _start(alpha, loss)
-    above("alpha", a)
+    above("alpha", alpha)
     return {name: c * 4.0 * start / a**2 for name, c in gradient_factors(bars).items()}
 
 
@@ -167,6 +168,6 @@ def drift_bound(bars: Bars, alpha: ArrayLike, loss: ArrayLike, *, printed: bool 
     [8.704, 34.816]
     """
     a, start = _start(alpha, loss)
-    above("alpha", a)
+    above("alpha", alpha)
     factor = 16.0 if printed else 4.0
     return np.asarray(rho(bars) ** 2 * z(bars) / bars.O * factor / a**2 * start)

@@ -13,9 +13,9 @@ from attnlab.checks import Array
 def product_log_mgf(exponent: ArrayLike, terms: int = 1, scale: float = 1.0) -> Array:
     r"""$\log\mathbb E\,e^{\lambda S}$ of a sum $S$ of products of independent $\mathcal N(0,\eta)$.
 
-    $-\frac m2\log(1-\lambda^2\eta^2)$ for $m$ ``terms`` and $|\lambda|\eta<1$, infinite beyond
-    (Appendix B.2). It is at most $m\eta^2\lambda^2$ while $\lambda^2\eta^2\le\frac12$, so that one
-    product is $SE(\sqrt2\eta,\sqrt2\eta)$.
+    $-\frac m2\log(1-\lambda^2\eta^2)$ for $m$ ``terms``, $\eta$ the ``scale``, and
+    $|\lambda|\eta<1$, infinite beyond (Appendix B.2). It is at most $m\eta^2\lambda^2$ while
+    $\lambda^2\eta^2\le\frac12$, so that one product is $SE(\sqrt2\eta,\sqrt2\eta)$.
 
     >>> from attnbook import theory
     >>> theory.encoder.product_log_mgf([0.0, 0.5, 1.0]).round(6).tolist()
@@ -160,8 +160,8 @@ def theorem_1_failure(
     r"""The two explicit parts of the failure probability of Theorems 1 and 2.
 
     $8e^{-d_m/2}$, and $\exp(-c(N-1)^{-\hat c}d_s^{-1})$ (``constant`` is the $c$ that $\Omega$
-    hides), which is close to 1 for every $\hat c$: it does not become small, as the remark after
-    Theorem 1 has it.
+    hides, ``exponent`` the $\hat c$ of Assumption 3), which is close to 1 for every $\hat c$: it
+    does not become small, as the remark after Theorem 1 has it.
 
     >>> from attnbook import theory
     >>> [round(theory.encoder.theorem_1_failure(1000, 100, 10, c)[1], 3)

@@ -38,11 +38,7 @@ from attnbook.theory.multihead._descent import (
     short_enough,
 )
 from attnbook.theory.multihead._first_phase import first_phase, first_phase_error
-from attnbook.theory.multihead._formulas import (
-    mixed_derivative,
-    model_gradient,
-    second_derivative,
-)
+from attnbook.theory.multihead._formulas import mixed_derivative, model_gradient, second_derivative
 from attnbook.theory.multihead._good import B2, B_Phi, H_min_p3, head_margin_bound
 from attnbook.theory.multihead._mixture import (
     Gamma_eps,

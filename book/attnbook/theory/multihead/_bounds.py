@@ -138,13 +138,7 @@ def beta3(
 
 
 def beta2(
-    norm: ArrayLike,
-    *,
-    T: ArrayLike,
-    d: ArrayLike,
-    R: ArrayLike,
-    H: ArrayLike,
-    sharp: bool = False,
+    norm: ArrayLike, *, T: ArrayLike, d: ArrayLike, R: ArrayLike, H: ArrayLike, sharp: bool = False
 ) -> Array:
     r"""$\beta_2=\beta_3/\sqrt H+\beta_1^2/4$: $\|\nabla^2\hat L\|\le\beta_2$ (Corollary 1 (2)).
 

@@ -55,12 +55,7 @@ def expansiveness(
 
 
 def regret_bound(
-    target_loss: ArrayLike,
-    distance: ArrayLike,
-    bent: ArrayLike,
-    *,
-    eta: ArrayLike,
-    K: ArrayLike,
+    target_loss: ArrayLike, distance: ArrayLike, bent: ArrayLike, *, eta: ArrayLike, K: ArrayLike
 ) -> Array:
     r"""Mean loss of the iterates where every step descends (Lemma 8, equation 17).
 

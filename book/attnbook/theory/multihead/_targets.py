@@ -67,10 +67,7 @@ def theta_opt(source: Mixture, scale: float = 1.0) -> Params:
     """
     U, W = U_star(source), W_star(source)
     size = check.number("scale", float(scale), least=0.0)
-    return {
-        "U": (U / np.linalg.norm(U))[None],
-        "W": (size / np.linalg.norm(W) * W)[None],
-    }
+    return {"U": (U / np.linalg.norm(U))[None], "W": (size / np.linalg.norm(W) * W)[None]}
 
 
 def theta_star(source: Mixture, alpha: ArrayLike) -> Params:

@@ -16,13 +16,7 @@ PURPOSES = {"training": 36.0, "generalization": 256.0}
 
 
 def rho(
-    distance: ArrayLike,
-    norm: ArrayLike,
-    *,
-    T: ArrayLike,
-    d: ArrayLike,
-    R: float,
-    H: ArrayLike,
+    distance: ArrayLike, norm: ArrayLike, *, T: ArrayLike, d: ArrayLike, R: float, H: ArrayLike
 ) -> Array:
     r"""The smoothness that limits the step, $\eta\le1/\rho(\theta)$ (Theorems 3 and 4).
 
