@@ -74,6 +74,17 @@ def parts(text: str) -> list[tuple[str, str]]:
     return [(title, "\n".join(lines)) for title, lines in found]
 
 
+def prose(text: str) -> list[str]:
+    """Paragraphs as lines of MyST; a paragraph of doctests is a block of Python."""
+    out = []
+    for paragraph in re.split(r"\n(?:[ ]*\n)+", text.strip("\n")):
+        if paragraph.lstrip().startswith(">>>"):
+            out += ["```pycon", textwrap.dedent(paragraph).strip(), "```", ""]
+        else:
+            out += [re.sub(r"``([^`]+)``", r"`\1`", paragraph), ""]
+    return out
+
+
 def entry(full: str) -> str:
     """A name's reference as MyST."""
     room, name = public()[full]
@@ -102,7 +113,7 @@ def entry(full: str) -> str:
         elif title:
             out += [f"*{title}.* {' '.join(body.split())}", ""]
         else:
-            out += [re.sub(r"``([^`]+)``", r"`\1`", body), ""]
+            out += prose(body)
     return "\n".join(out)
 
 
@@ -111,18 +122,30 @@ class Api(SphinxDirective):
 
     required_arguments = 1
 
+    def parsed(self, text: str) -> list[nodes.Node]:
+        """MyST as nodes."""
+        box = nodes.Element()
+        lines = StringList(text.split("\n"), source=self.env.docname)
+        self.state.nested_parse(lines, 0, box)
+        return list(box.children)
+
+    def notation(self, room: str) -> list[nodes.Node]:
+        """What a paper's room says once for all its functions."""
+        words = (inspect.getdoc(module_of(room)) or "").partition("\n\n")[2]
+        if not room.startswith("theory.") or not words:
+            return []
+        return self.parsed("\n".join(prose(words)))
+
     def run(self) -> list[nodes.Node]:
         """One section a name."""
-        room, found = self.arguments[0], []
+        room = self.arguments[0]
+        found = self.notation(room)
         for full, (home, name) in public().items():
             if home != room:
                 continue
             section = nodes.section(ids=[anchor(full)], names=[full])
             section += nodes.title("", name)
-            box = nodes.Element()
-            lines = StringList(entry(full).split("\n"), source=self.env.docname)
-            self.state.nested_parse(lines, 0, box)
-            section += box.children
+            section += self.parsed(entry(full))
             line = nodes.paragraph(classes=["al-links"])
             builder, here = self.env.app.builder, self.env.docname
             for words, targets in (("Used in", used()), ("Tests", tested())):

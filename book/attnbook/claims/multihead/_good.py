@@ -147,7 +147,7 @@ def _good(
     for name, printed, role in (("printed", True, first), ("corrected", False, "correction")):
         for K in (10, 300):
             path, reach, eta = _good_run(runs.separable(rng, trials=instances), K, printed=printed)
-            bound = theory.multihead.realizable_training_bound(reach, eta=eta, K=K)
+            bound = theory.multihead.training_bound(1 / K, reach, eta=eta, K=K)
             share = path.losses[-1] / bound
             yield at_most(f"last loss at K={K}, share of the {name} bound", share, 1.0, role=role)
         atoms = runs.separable(rng, trials=max(1, instances // 2), n=3)

@@ -142,7 +142,7 @@ def corollary_3(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     shares, far, used = [], [], []
     for K in (10, 100, 1000):
         found = runs.realizable(runs.separable(rng, trials=instances), K)
-        bound = theory.multihead.realizable_training_bound(found.reach, eta=found.eta, K=K)
+        bound = theory.multihead.training_bound(1 / K, found.reach, eta=found.eta, K=K)
         shares.append(found.path.losses[-1] / bound)
         last, first = found.path.at(K), found.path.at(0)
         far.append(found.path.distance(last, first) / found.reach)

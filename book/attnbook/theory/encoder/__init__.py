@@ -1,4 +1,16 @@
-"""Constants of "On the Convergence of Encoder-only Shallow Transformers"."""
+r"""Constants of "On the Convergence of Encoder-only Shallow Transformers".
+
+Throughout: $N$ samples (``N``) of $d_s$ tokens (``T``) with ``d`` features, ``Cx`` is $C_x$ of
+Assumption 1 and ``width`` $d_m$; ``eta`` is the variance $\eta$ of the weights, ``init`` is
+``"lecun"``, ``"he"`` or ``"ntk"`` (Table 1), ``delta`` a probability. Most bounds are written in
+`Bars`, with the constants $C_\bullet$ included or not as in the paper. ``alpha`` is
+$\alpha=\sigma_{\min}(F_{pre})$ and ``loss`` $\ell(\theta^0)=\frac12\sum_n(f_n-y_n)^2$, both at the
+start; ``features`` are $\Phi$, shape ``(..., n, d)``, and ``moved_Q`` and so on are norms of
+differences of parameters.
+
+``printed`` is what the paper prints where it is wrong, ``sharp`` a smaller constant of this book
+that holds too. What comes back has the shape of the trials.
+"""
 
 from attnbook.theory.encoder._bars import Bars, bars, input_bound, norms
 from attnbook.theory.encoder._convergence import (

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attnbook.theory._arguments import least
 from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Encoder, Params
@@ -21,18 +22,9 @@ def input_bound(X: ArrayLike) -> Array:
 
     It bounds $\|X_n\|_2$ and every row by $\sqrt{d_s}C_x$; a row may be longer than $C_x$.
 
-    Args:
-        X: tokens, shape ``(..., n, T, d)``.
-
-    Returns:
-        The smallest constant that Assumption 1 allows, shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.encoder.input_bound([[[3.0, 4.0], [0.0, 0.0]]]).round(4))
-        3.5355
-
-    Reference: encoder, Assumption 1.
+    >>> from attnbook import theory
+    >>> float(theory.encoder.input_bound([[[3.0, 4.0], [0.0, 0.0]]]).round(4))
+    3.5355
     """
     tokens = check.frozen("X", X, ndim=3)
     sizes = np.sqrt((tokens**2).sum(axis=(-1, -2)) / tokens.shape[-2])
@@ -40,23 +32,14 @@ def input_bound(X: ArrayLike) -> Array:
 
 
 def norms(params: Mapping[str, Array]) -> dict[str, Array]:
-    r"""Spectral norms $\|W_Q\|_2,\|W_K\|_2,\|W_V\|_2$ and the length $\|w_O\|_2$.
+    r"""Spectral norms $\|W_Q\|_2,\|W_K\|_2,\|W_V\|_2$ and the length $\|w_O\|_2$, by name.
 
-    Args:
-        params: the encoder's parameters, leading axes are trials.
-
-    Returns:
-        A dict of the same keys, each of the shape of the trials.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> W = np.diag([3.0, 1.0])
-        >>> found = theory.encoder.norms({"W_Q": W, "W_K": W, "W_V": W, "w_O": np.ones(4)})
-        >>> {name: float(size) for name, size in found.items()}
-        {'W_Q': 3.0, 'W_K': 3.0, 'W_V': 3.0, 'w_O': 2.0}
-
-    Reference: encoder, Proposition 1.
+    >>> import numpy as np
+    >>> from attnbook import theory
+    >>> W = np.diag([3.0, 1.0])
+    >>> found = theory.encoder.norms({"W_Q": W, "W_K": W, "W_V": W, "w_O": np.ones(4)})
+    >>> {name: float(size) for name, size in found.items()}
+    {'W_Q': 3.0, 'W_K': 3.0, 'W_V': 3.0, 'w_O': 2.0}
     """
     if set(params) != set(NAMES):
         raise check.fail("params", f"the keys {list(NAMES)}", sorted(map(str, params)))
@@ -74,32 +57,17 @@ def _norm(name: str, array: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    r"""The quantities in which the paper's bounds are written.
+    r"""What the paper's bounds are written in (Proposition 1).
 
-    The proofs pool by a sum; for the mean, $\tau_1$ becomes $\tau_1/d_s$ everywhere, which is why
-    only the product `pool` is kept. What stands in the bounds for $\tau_1$ is that number.
+    $N$ samples of $d_s$ tokens (``n``, ``T``), ``Cx`` of Assumption 1, $\tau_0$, and
+    $\bar\lambda_\bullet$ for each parameter (``Q``, ``K``, ``V``, ``O``). The proofs pool by a sum;
+    for the mean, $\tau_1$ becomes $\tau_1/d_s$ everywhere, which is why only that number, ``pool``,
+    is kept. What stands in the bounds for $\tau_1$ is ``pool``.
 
-    Args:
-        n: $N$, the number of samples.
-        T: $d_s$, tokens in a sample.
-        Cx: $C_x$ of Assumption 1.
-        tau0: $\tau_0$.
-        pool: $\tau_1$ (sum pooling, as in the proofs) or $\tau_1/d_s$ (mean pooling, the model).
-        Q: $\bar\lambda_Q$.
-        K: $\bar\lambda_K$.
-        V: $\bar\lambda_V$.
-        O: $\bar\lambda_O$.
-
-    Returns:
-        A frozen record; arrays have the shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> found = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
-        >>> float(theory.encoder.rho(found).round(4))
-        5.6569
-
-    Reference: encoder, Proposition 1.
+    >>> from attnbook import theory
+    >>> found = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
+    >>> float(theory.encoder.rho(found).round(4))
+    5.6569
     """
 
     n: int
@@ -119,10 +87,7 @@ class Bars:
             value = getattr(self, name)
             object.__setattr__(self, name, check.number(name, value, above=0.0))
         for name in ("Cx", "Q", "K", "V", "O"):
-            value = check.frozen(name, getattr(self, name))
-            if (value < 0.0).any():
-                raise check.fail(name, "numbers of at least 0", getattr(self, name))
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, least(name, getattr(self, name)))
 
 
 def bars(
@@ -131,29 +96,18 @@ def bars(
     *points: Params,
     radius: float | Mapping[str, float] = 0.0,
 ) -> Bars:
-    r"""The quantities of `Bars` for a model at one or more points.
+    r"""`Bars` of a model at one or more points.
 
-    $\bar\lambda_\bullet=\|W_\bullet\|_2+C_\bullet$, the largest over the points.
+    $\bar\lambda_\bullet=\|W_\bullet\|_2+C_\bullet$, the largest over the points; ``radius`` is
+    $C_\bullet$, one number or one for each parameter by name.
 
-    Args:
-        model: an `Encoder`; it knows $\tau_0$, $\tau_1$ and the pooling.
-        problem: the samples.
-        points: one or more sets of parameters; the largest norm counts.
-        radius: $C_\bullet$, one number or one for each parameter by name.
-
-    Returns:
-        A `Bars`.
-
-    Examples:
-        >>> from attnlab import models, problems
-        >>> from attnbook import theory
-        >>> p = problems.gaussian_regression(n=4, T=2, d=6, unit_tokens=True, rng=0)
-        >>> model = models.Encoder(width=200, pooling="sum")
-        >>> found = theory.encoder.bars(model, p, model.init(p, rng=0), radius=1.0)
-        >>> bool(6.0 < found.Q < 8.0), float(found.Cx.round(12)), found.pool
-        (True, 1.0, 1.0)
-
-    Reference: encoder, Proposition 1.
+    >>> from attnlab import models, problems
+    >>> from attnbook import theory
+    >>> p = problems.gaussian_regression(n=4, T=2, d=6, unit_tokens=True, rng=0)
+    >>> model = models.Encoder(width=200, pooling="sum")
+    >>> found = theory.encoder.bars(model, p, model.init(p, rng=0), radius=1.0)
+    >>> bool(6.0 < found.Q < 8.0), float(found.Cx.round(12)), found.pool
+    (True, 1.0, 1.0)
     """
     if not isinstance(model, Encoder):
         raise check.fail("model", "an Encoder", type(model).__name__)

@@ -5,33 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attnbook.theory._arguments import least
 from attnbook.theory.encoder._bars import Bars
 from attnbook.theory.encoder._convergence import gradient_factors, rho
-from attnlab import checks as check
 from attnlab.checks import Array
 
 
 def c1(bars: Bars, *, printed: bool = False) -> Array:
-    r"""Lipschitz constant of the outputs, $\|f'-f\|\le c_1\|\theta'-\theta\|$.
+    r"""Lipschitz constant of the outputs, $\|f'-f\|\le c_1\|\theta'-\theta\|$ (equation 36).
 
     $c_1=\rho(\bar\lambda_V+\bar\lambda_O
     +2\tau_0C_x^2d_s\bar\lambda_O\bar\lambda_V(\bar\lambda_Q+\bar\lambda_K))$; in print the last
     term lacks $\bar\lambda_O$.
 
-    Args:
-        bars: the quantities of `bars`.
-        printed: the constant as printed.
-
-    Returns:
-        $c_1$, shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> b = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=3.0)
-        >>> [float(theory.encoder.c1(b, printed=p).round(3)) for p in (False, True)]
-        [82.59, 46.386]
-
-    Reference: encoder, equation 36.
+    >>> from attnbook import theory
+    >>> b = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=3.0)
+    >>> [float(theory.encoder.c1(b, printed=p).round(3)) for p in (False, True)]
+    [82.59, 46.386]
     """
     inner = 2.0 * bars.tau0 * bars.Cx**2 * bars.T * bars.V * (bars.Q + bars.K)
     factor = 1.0 if printed else bars.O
@@ -39,26 +29,14 @@ def c1(bars: Bars, *, printed: bool = False) -> Array:
 
 
 def c2(bars: Bars) -> Array:
-    r"""Bound on the Jacobian, $\|\nabla_\theta f\|_2\le c_2$, so $\lambda_{\max}(K)\le c_2^2$.
+    r"""$\|\nabla_\theta f\|_2\le c_2$, so $\lambda_{\max}(K)\le c_2^2$ (Lemma 13, equation 11).
 
-    $c_2=\rho\sqrt{\bar\lambda_O^2+\bar\lambda_V^2
-    +(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2
-    +(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2}$, the root of the sum of squares of
-    `gradient_factors`.
+    The root of the sum of squares of `gradient_factors`.
 
-    Args:
-        bars: the quantities of `bars`.
-
-    Returns:
-        $c_2$, shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> b = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
-        >>> float(theory.encoder.c2(b).round(3))
-        17.996
-
-    Reference: encoder, Lemma 13, equation 11.
+    >>> from attnbook import theory
+    >>> b = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
+    >>> float(theory.encoder.c2(b).round(3))
+    17.996
     """
     return np.asarray(np.sqrt(sum(c**2 for c in gradient_factors(bars).values())))
 
@@ -68,19 +46,10 @@ def lemma_14_z(bars: Bars) -> Array:
 
     It bounds how fast attention moves: $\|\beta_i'-\beta_i\|\le z\|\theta'-\theta\|$.
 
-    Args:
-        bars: the quantities of `bars`.
-
-    Returns:
-        $z$, shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> b = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
-        >>> float(theory.encoder.lemma_14_z(b).round(6))
-        1.6
-
-    Reference: encoder, Lemma 14.
+    >>> from attnbook import theory
+    >>> b = theory.encoder.Bars(4, 2, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
+    >>> float(theory.encoder.lemma_14_z(b).round(6))
+    1.6
     """
     return np.asarray(2.0 * bars.tau0 * bars.Cx**2 * bars.T * (bars.Q + bars.K))
 
@@ -88,7 +57,7 @@ def lemma_14_z(bars: Bars) -> Array:
 def c3(bars: Bars, *, printed: bool = False) -> Array:
     r"""Lipschitz constant of the Jacobian that Lemma 14 claims, valid between kinks of relu only.
 
-    With $A=\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1$,
+    Equation 14: with $A=\bar\lambda_OC_x\sqrt{d_s}(1+\bar\lambda_Vz)+1$,
     $$\begin{aligned}c_3^2=N(\tau_1C_xd_s^{3/2})^2\big[(1+\bar\lambda_Vz)^2
     +(\bar\lambda_Oz+A)^2\big]
     &+N\big(\tau_0\tau_1C_xd_s^{3/2}\{2\bar\lambda_Kd_sC_x^2[\bar\lambda_VA+\bar\lambda_O]
@@ -98,20 +67,10 @@ def c3(bars: Bars, *, printed: bool = False) -> Array:
     $\sqrt{d_s}C_x$), $C_x^2d_s+3\bar\lambda_Kz$ for $C_x^2d_s(1+3\bar\lambda_Kz)$, and
     $\bar\lambda_K$ with that 3 also in the term of $W_K$.
 
-    Args:
-        bars: the quantities of `bars`.
-        printed: the constant as printed.
-
-    Returns:
-        $c_3$, shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> b = theory.encoder.Bars(1, 1, 2.0, 0.1, 1.0, Q=3.0, K=2.0, V=2.0, O=1.0)
-        >>> [float(theory.encoder.c3(b, printed=p).round(3)) for p in (False, True)]
-        [300.52, 245.558]
-
-    Reference: encoder, Lemma 14, equation 14.
+    >>> from attnbook import theory
+    >>> b = theory.encoder.Bars(1, 1, 2.0, 0.1, 1.0, Q=3.0, K=2.0, V=2.0, O=1.0)
+    >>> [float(theory.encoder.c3(b, printed=p).round(3)) for p in (False, True)]
+    [300.52, 245.558]
     """
     zeta, size = lemma_14_z(bars), bars.Cx**2 * bars.T
     A = bars.O * bars.Cx * np.sqrt(bars.T) * (1.0 + bars.V * zeta) + 1.0
@@ -126,31 +85,18 @@ def c3(bars: Bars, *, printed: bool = False) -> Array:
 
 
 def smoothness(bars: Bars, loss: ArrayLike, *, printed: bool = False) -> Array:
-    r"""The constant $C=c_1c_2+c_3\sqrt{2\ell(\theta^0)}$ behind the step size $\gamma\le1/C$.
+    r"""$C=c_1c_2+c_3\sqrt{2\ell(\theta^0)}$ behind the step size $\gamma\le1/C$ (equation 37).
 
     In print it is $c_1c_2+2c_3\ell(\theta^0)$. Every term grows like $N$ at least, so the step size
     is of order $1/N$, not $N^{-1/2}$. Because $c_3$ holds only between kinks, $C$ is not a proven
     smoothness constant.
 
-    Args:
-        bars: the quantities of `bars`, with the constants $C_\bullet$ included.
-        loss: $\ell(\theta^0)=\frac12\sum_n(f_n-y_n)^2$.
-        printed: the constant as printed.
-
-    Returns:
-        $C$, shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> b = theory.encoder.Bars(1, 1, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
-        >>> [float(theory.encoder.smoothness(b, 2.0, printed=p).round(2)) for p in (False, True)]
-        [27.72, 43.91]
-
-    Reference: encoder, equation 37.
+    >>> from attnbook import theory
+    >>> b = theory.encoder.Bars(1, 1, 1.0, 0.1, 1.0, Q=2.0, K=2.0, V=2.0, O=1.0)
+    >>> [float(theory.encoder.smoothness(b, 2.0, printed=p).round(2)) for p in (False, True)]
+    [27.72, 43.91]
     """
-    value = check.frozen("loss", loss)
-    if (value < 0.0).any():
-        raise check.fail("loss", "numbers of at least 0", value.tolist())
+    value = least("loss", loss)
     start = 2.0 * value if printed else np.sqrt(2.0 * value)
     jump = c3(bars, printed=printed) * start
     return np.asarray(c1(bars, printed=printed) * c2(bars) + jump)

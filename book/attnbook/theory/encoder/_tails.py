@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attnbook.theory._arguments import least
 from attnlab import checks as check
 from attnlab.checks import Array
 
@@ -12,24 +13,13 @@ from attnlab.checks import Array
 def product_log_mgf(exponent: ArrayLike, terms: int = 1, scale: float = 1.0) -> Array:
     r"""$\log\mathbb E\,e^{\lambda S}$ of a sum $S$ of products of independent $\mathcal N(0,\eta)$.
 
-    $-\frac m2\log(1-\lambda^2\eta^2)$ for $|\lambda|\eta<1$, infinite beyond. It is at most
-    $m\eta^2\lambda^2$ while $\lambda^2\eta^2\le\frac12$, so that one product is
-    $SE(\sqrt2\eta,\sqrt2\eta)$.
+    $-\frac m2\log(1-\lambda^2\eta^2)$ for $m$ ``terms``, $\eta$ the ``scale``, and
+    $|\lambda|\eta<1$, infinite beyond (Appendix B.2). It is at most $m\eta^2\lambda^2$ while
+    $\lambda^2\eta^2\le\frac12$, so that one product is $SE(\sqrt2\eta,\sqrt2\eta)$.
 
-    Args:
-        exponent: $\lambda$.
-        terms: $m$.
-        scale: $\eta$, the variance of each factor.
-
-    Returns:
-        The logarithm of the moment generating function, shape of ``exponent``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.encoder.product_log_mgf([0.0, 0.5, 1.0]).round(6).tolist()
-        [0.0, 0.143841, inf]
-
-    Reference: encoder, Appendix B.2.
+    >>> from attnbook import theory
+    >>> theory.encoder.product_log_mgf([0.0, 0.5, 1.0]).round(6).tolist()
+    [0.0, 0.143841, inf]
     """
     eta = check.number("scale", scale, above=0.0)
     square = (check.frozen("exponent", exponent) * eta) ** 2
@@ -39,45 +29,24 @@ def product_log_mgf(exponent: ArrayLike, terms: int = 1, scale: float = 1.0) -> 
 
 
 def sub_exponential_log_mgf(exponent: ArrayLike, nu: ArrayLike) -> Array:
-    r"""The bound $\nu^2\lambda^2/2$ that makes a variable sub-exponential.
+    r"""$\log\mathbb E\,e^{\lambda(X-\mu)}\le\nu^2\lambda^2/2$ for $|\lambda|<1/\alpha$.
 
-    $\log\mathbb E\,e^{\lambda(X-\mu)}\le\nu^2\lambda^2/2$ for $|\lambda|<1/\alpha$.
+    The bound that makes $X$ sub-exponential, $X\sim SE(\nu,\alpha)$ (Appendix B.2).
 
-    Args:
-        exponent: $\lambda$.
-        nu: $\nu$.
-
-    Returns:
-        The bound, broadcast.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.encoder.sub_exponential_log_mgf(0.5, 2.0))
-        0.5
-
-    Reference: encoder, Appendix B.2.
+    >>> from attnbook import theory
+    >>> float(theory.encoder.sub_exponential_log_mgf(0.5, 2.0))
+    0.5
     """
     lam, size = check.frozen("exponent", exponent), check.frozen("nu", nu)
     return np.asarray(0.5 * (size * lam) ** 2)
 
 
 def scaled_sub_exponential(s: float, nu: float, alpha: float) -> tuple[float, float]:
-    r"""Parameters of $sX$ for $X\sim SE(\nu,\alpha)$: $(s\nu,s\alpha)$.
+    r"""Parameters of $sX$ for $X\sim SE(\nu,\alpha)$: $(s\nu,s\alpha)$ (Lemma 2).
 
-    Args:
-        s: $s>0$.
-        nu: $\nu$.
-        alpha: $\alpha$.
-
-    Returns:
-        Parameters of the multiple.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.encoder.scaled_sub_exponential(2.0, 1.0, 3.0)
-        (2.0, 6.0)
-
-    Reference: encoder, Lemma 2.
+    >>> from attnbook import theory
+    >>> theory.encoder.scaled_sub_exponential(2.0, 1.0, 3.0)
+    (2.0, 6.0)
     """
     factor = check.number("s", s, above=0.0)
     nu, alpha = (
@@ -87,23 +56,11 @@ def scaled_sub_exponential(s: float, nu: float, alpha: float) -> tuple[float, fl
 
 
 def summed_sub_exponential(nu: ArrayLike, alpha: ArrayLike) -> tuple[float, float]:
-    r"""Parameters of a sum of independent $SE(\nu_i,\alpha_i)$.
+    r"""Of a sum of independent $SE(\nu_i,\alpha_i)$: $(\sqrt{\sum\nu_i^2},\max\alpha_i)$ (Lemma 3).
 
-    $(\sqrt{\sum\nu_i^2},\max\alpha_i)$.
-
-    Args:
-        nu: $\nu_i$, shape ``(terms,)``.
-        alpha: $\alpha_i$, shape ``(terms,)``.
-
-    Returns:
-        Parameters of the sum.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.encoder.summed_sub_exponential([3.0, 4.0], [1.0, 2.0])
-        (5.0, 2.0)
-
-    Reference: encoder, Lemma 3.
+    >>> from attnbook import theory
+    >>> theory.encoder.summed_sub_exponential([3.0, 4.0], [1.0, 2.0])
+    (5.0, 2.0)
     """
     sizes, rates = check.frozen("nu", nu, ndim=1), check.frozen("alpha", alpha, ndim=1)
     check.shape("alpha", rates, sizes.shape, "one for each nu")
@@ -111,29 +68,22 @@ def summed_sub_exponential(nu: ArrayLike, alpha: ArrayLike) -> tuple[float, floa
 
 
 def sub_exponential_tail(nu: float, alpha: float, delta: float) -> float:
-    r"""What $|X-\mu|$ exceeds with probability at most $\delta$.
+    r"""What $|X-\mu|$ exceeds with probability at most $\delta$ (Lemma 4).
 
     $\max\big(\nu\sqrt{2\log\frac2\delta},\,2\alpha\log\frac2\delta\big)$ for
     $X\sim SE(\nu,\alpha)$.
 
-    Args:
-        nu: $\nu$.
-        alpha: $\alpha$.
-        delta: $\delta$ in (0, 1).
-
-    Returns:
-        The threshold.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(theory.encoder.sub_exponential_tail(2.0**0.5, 2.0**0.5, 0.1), 4)
-        8.4732
-
-    Reference: encoder, Lemma 4.
+    >>> from attnbook import theory
+    >>> round(theory.encoder.sub_exponential_tail(2.0**0.5, 2.0**0.5, 0.1), 4)
+    8.4732
     """
-    log = float(np.log(2.0 / check.number("delta", delta, above=0.0, below=1.0)))
+    log = _log_odds(delta)
     size = check.number("nu", nu, least=0.0) * np.sqrt(2.0 * log)
     return float(max(size, 2.0 * check.number("alpha", alpha, least=0.0) * log))
+
+
+def _log_odds(delta: float) -> float:
+    return float(np.log(2.0 / check.number("delta", delta, above=0.0, below=1.0)))
 
 
 def logit_entry_bound(tau0: float, eta: float, width: int, delta: float) -> float:
@@ -141,23 +91,11 @@ def logit_entry_bound(tau0: float, eta: float, width: int, delta: float) -> floa
 
     With probability at least $1-\delta$, for $d_m\ge2\log(2/\delta)$.
 
-    Args:
-        tau0: $\tau_0$.
-        eta: $\eta_{QK}$, the variance of the weights.
-        width: $d_m$.
-        delta: $\delta$ in (0, 1).
-
-    Returns:
-        The bound.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(theory.encoder.logit_entry_bound(1 / 400, 1.0, 400, 0.1), 6)
-        0.173082
-
-    Reference: encoder, equation 67.
+    >>> from attnbook import theory
+    >>> round(theory.encoder.logit_entry_bound(1 / 400, 1.0, 400, 0.1), 6)
+    0.173082
     """
-    log = float(np.log(2.0 / check.number("delta", delta, above=0.0, below=1.0)))
+    log = _log_odds(delta)
     if check.count("width", width) < 2.0 * log:
         raise check.fail("width", f"at least 2 log(2/delta) = {2.0 * log:g}", width)
     scale = check.number("tau0", tau0, above=0.0) * check.number("eta", eta, above=0.0)
@@ -165,32 +103,20 @@ def logit_entry_bound(tau0: float, eta: float, width: int, delta: float) -> floa
 
 
 def product_log_tail(width: int, threshold: ArrayLike) -> Array:
-    r"""$\log\mathbb P(S>t)$ for a sum $S$ of ``width`` products of standard normals, exactly.
+    r"""$\log\mathbb P(S>t)$ for a sum $S$ of ``width`` products of standard normals (67), exactly.
 
     Given the first factors, $S\sim\mathcal N(0,r^2)$ with $r^2\sim\chi^2_m$; the integral over $r$
     is done on a grid in logarithms, so that probabilities far below 1e-300 are fine.
 
-    Args:
-        width: $m$, the number of products.
-        threshold: $t\ge0$.
-
-    Returns:
-        The logarithm of the probability, shape of ``threshold``.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> found = theory.encoder.product_log_tail(2, [0.0, 1.0, 3.0])  # Laplace: e^{-t}/2
-        >>> np.exp(found).round(6).tolist()
-        [0.5, 0.18394, 0.024894]
-
-    Reference: encoder, equation 67, made exact.
+    >>> import numpy as np
+    >>> from attnbook import theory
+    >>> found = theory.encoder.product_log_tail(2, [0.0, 1.0, 3.0])  # Laplace: e^{-t}/2
+    >>> np.exp(found).round(6).tolist()
+    [0.5, 0.18394, 0.024894]
     """
     from scipy.special import gammaln, log_ndtr, logsumexp
 
-    m, t = check.count("width", width), check.frozen("threshold", threshold)
-    if (t < 0.0).any():
-        raise check.fail("threshold", "numbers of at least 0", threshold)
+    m, t = check.count("width", width), least("threshold", threshold)
     low = -max(12.0, 80.0 / m)  # few terms: the density of r falls slowly towards 0
     u = np.linspace(low, 12.0, int((12.0 - low) / 0.004))  # r^2 = (m + t) exp(u)
     base = (m + t)[..., None]
@@ -203,26 +129,15 @@ def product_log_tail(width: int, threshold: ArrayLike) -> Array:
 
 
 def dissimilarity(t: ArrayLike, exponent: float) -> Array:
-    r"""The tail of Assumption 3, $\exp(-t^{\hat c})$.
+    r"""$\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle\ge t)\le\exp(-t^{\hat c})$.
 
-    Args:
-        t: a threshold of the similarity, at least 0.
-        exponent: $\hat c>0$.
+    The tail of Assumption 3; ``exponent`` is $\hat c$.
 
-    Returns:
-        The bound on $\mathbb P(\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle\ge t)$.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.encoder.dissimilarity([0.0, 0.25, 1.0], 0.5).round(4).tolist()
-        [1.0, 0.6065, 0.3679]
-
-    Reference: encoder, Assumption 3.
+    >>> from attnbook import theory
+    >>> theory.encoder.dissimilarity([0.0, 0.25, 1.0], 0.5).round(4).tolist()
+    [1.0, 0.6065, 0.3679]
     """
-    level = check.frozen("t", t)
-    if (level < 0.0).any():
-        raise check.fail("t", "numbers of at least 0", t)
-    return np.asarray(np.exp(-(level ** check.number("exponent", exponent, above=0.0))))
+    return np.asarray(np.exp(-(least("t", t) ** check.number("exponent", exponent, above=0.0))))
 
 
 def similarity(X: ArrayLike) -> Array:
@@ -230,18 +145,9 @@ def similarity(X: ArrayLike) -> Array:
 
     It is $\|X_nX_{n'}^\top\|_F^2$, never negative and of degree four in the data.
 
-    Args:
-        X: tokens, shape ``(..., n, T, d)``.
-
-    Returns:
-        All pairs, shape ``(..., n, n)``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.encoder.similarity([[[1.0, 0.0]], [[1.0, 1.0]]]).tolist()
-        [[1.0, 1.0], [1.0, 4.0]]
-
-    Reference: encoder, Assumption 3.
+    >>> from attnbook import theory
+    >>> theory.encoder.similarity([[[1.0, 0.0]], [[1.0, 1.0]]]).tolist()
+    [[1.0, 1.0], [1.0, 4.0]]
     """
     tokens = check.frozen("X", X, ndim=3)
     second = (tokens.mT @ tokens).reshape(*tokens.shape[:-2], -1)
@@ -253,26 +159,14 @@ def theorem_1_failure(
 ) -> tuple[float, float]:
     r"""The two explicit parts of the failure probability of Theorems 1 and 2.
 
-    $8e^{-d_m/2}$, and $\exp(-c(N-1)^{-\hat c}d_s^{-1})$, which is close to 1 for every $\hat c$:
-    it does not become small, as the remark after Theorem 1 has it.
+    $8e^{-d_m/2}$, and $\exp(-c(N-1)^{-\hat c}d_s^{-1})$ (``constant`` is the $c$ that $\Omega$
+    hides, ``exponent`` the $\hat c$ of Assumption 3), which is close to 1 for every $\hat c$: it
+    does not become small, as the remark after Theorem 1 has it.
 
-    Args:
-        width: $d_m$.
-        N: samples, at least 2.
-        T: $d_s$.
-        exponent: $\hat c$ of Assumption 3.
-        constant: the constant $c$ that $\Omega$ hides.
-
-    Returns:
-        Both parts.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> [round(theory.encoder.theorem_1_failure(1000, 100, 10, c)[1], 3)
-        ...  for c in (1.0, 0.5, 0.1, 0.01)]
-        [0.999, 0.99, 0.939, 0.909]
-
-    Reference: encoder, Theorems 1 and 2.
+    >>> from attnbook import theory
+    >>> [round(theory.encoder.theorem_1_failure(1000, 100, 10, c)[1], 3)
+    ...  for c in (1.0, 0.5, 0.1, 0.01)]
+    [0.999, 0.99, 0.939, 0.909]
     """
     samples = check.count("N", N, 2)
     power = float(samples - 1) ** -check.number("exponent", exponent, above=0.0)

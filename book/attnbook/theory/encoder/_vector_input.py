@@ -13,28 +13,18 @@ from attnlab.problems import SequenceProblem
 
 
 def effective_scalars(model: Encoder, params: Params) -> tuple[Array, Array, Array]:
-    r"""The three numbers that a network with $d=1$ consists of.
+    r"""The three numbers that a network with $d=1$ consists of (Corollary 1).
 
     $\kappa=\tau_0w_Q^\top w_K$, $p=\sigma_r(w_V)^\top w_O$ and $q=\sigma_r(-w_V)^\top w_O$.
 
-    Args:
-        model: an `Encoder`.
-        params: its parameters; matrices have one column.
-
-    Returns:
-        $\kappa$, $p$ and $q$, each of the shape of the trials.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import models
-        >>> from attnbook import theory
-        >>> one = np.ones((2, 1))
-        >>> params = {"W_Q": one, "W_K": one, "W_V": [[3.0], [-1.0]], "w_O": [1.0, 5.0]}
-        >>> found = theory.encoder.effective_scalars(models.Encoder(2, scaling="linear"), params)
-        >>> [float(number) for number in found]
-        [1.0, 3.0, 5.0]
-
-    Reference: encoder, Corollary 1.
+    >>> import numpy as np
+    >>> from attnlab import models
+    >>> from attnbook import theory
+    >>> one = np.ones((2, 1))
+    >>> params = {"W_Q": one, "W_K": one, "W_V": [[3.0], [-1.0]], "w_O": [1.0, 5.0]}
+    >>> found = theory.encoder.effective_scalars(models.Encoder(2, scaling="linear"), params)
+    >>> [float(number) for number in found]
+    [1.0, 3.0, 5.0]
     """
     columns = {name: check.frozen(f"params[{name!r}]", params[name]) for name in params}
     for name in ("W_Q", "W_K", "W_V"):
@@ -48,27 +38,18 @@ def effective_scalars(model: Encoder, params: Params) -> tuple[Array, Array, Arr
 
 
 def effective_features(kappa: ArrayLike, problem: SequenceProblem) -> Array:
-    r"""$\sum_im_i^+$ and $\sum_im_i^-$ of each sample, with $m_i=\beta_i^\top x$.
+    r"""$\sum_im_i^+$ and $\sum_im_i^-$ of each sample, with $m_i=\beta_i^\top x$ (Corollary 1).
 
-    $\beta_i=\mathrm{softmax}(\kappa x_ix)$. The network is $f=c\,(p\sum m_i^++q\sum m_i^-)$ with
-    $c=\tau_1/d_s$ (mean pooling) or $\tau_1$ (sum): two features at every width, so
-    $\mathrm{rank}F_{pre}\le2$ and $\mathrm{rank}K\le3$.
+    $\beta_i=\mathrm{softmax}(\kappa x_ix)$, shape ``(..., n, 2)``; a grid of $\kappa$ comes in
+    front of the trials. The network is $f=c\,(p\sum m_i^++q\sum m_i^-)$ with $c=\tau_1/d_s$ (mean
+    pooling) or $\tau_1$ (sum): two features at every width, so $\mathrm{rank}F_{pre}\le2$ and
+    $\mathrm{rank}K\le3$.
 
-    Args:
-        kappa: $\kappa$, of a shape that broadcasts with the trials (a grid comes in front).
-        problem: samples with one feature a token.
-
-    Returns:
-        Shape ``(..., n, 2)``.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.SequenceProblem(X=[[[1.0], [-2.0]], [[1.0], [3.0]]], y=[0.0, 1.0])
-        >>> theory.encoder.effective_features(0.0, p).tolist()
-        [[0.0, 1.0], [4.0, 0.0]]
-
-    Reference: encoder, Corollary 1.
+    >>> from attnlab import problems
+    >>> from attnbook import theory
+    >>> p = problems.SequenceProblem(X=[[[1.0], [-2.0]], [[1.0], [3.0]]], y=[0.0, 1.0])
+    >>> theory.encoder.effective_features(0.0, p).tolist()
+    [[0.0, 1.0], [4.0, 0.0]]
     """
     if problem.d != 1:
         raise check.fail("problem", "one feature a token", f"d = {problem.d}")
@@ -84,26 +65,16 @@ def effective_features(kappa: ArrayLike, problem: SequenceProblem) -> Array:
 
 
 def effective_floor(kappa: ArrayLike, problem: SequenceProblem) -> Array:
-    r"""Least mean loss at given attention, $\min_{p,q}\frac1N\|p\,a+q\,b-y\|^2$.
+    r"""Least mean loss at given attention, $\min_{p,q}\frac1N\|p\,a+q\,b-y\|^2$ (Corollary 1).
 
     With the features $a,b$ of `effective_features`. No network with $d=1$ and attention $\kappa$
     has a smaller loss, whatever its width and its scaling.
 
-    Args:
-        kappa: $\kappa$, of a shape that broadcasts with the trials (a grid comes in front).
-        problem: samples with one feature a token.
-
-    Returns:
-        The floor, shape of ``kappa`` and the trials, broadcast.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.SequenceProblem(X=[[[1.0]], [[2.0]], [[-1.0]]], y=[1.0, 1.0, 1.0])
-        >>> float(theory.encoder.effective_floor(0.0, p).round(6))
-        0.066667
-
-    Reference: encoder, Corollary 1.
+    >>> from attnlab import problems
+    >>> from attnbook import theory
+    >>> p = problems.SequenceProblem(X=[[[1.0]], [[2.0]], [[-1.0]]], y=[1.0, 1.0, 1.0])
+    >>> float(theory.encoder.effective_floor(0.0, p).round(6))
+    0.066667
     """
     A = effective_features(kappa, problem)
     U, sizes, _ = np.linalg.svd(A, full_matrices=False)
@@ -125,23 +96,14 @@ def hessian_block_bounds(x: ArrayLike, bars: Bars) -> dict[tuple[str, str], Arra
     \|H_{QV}\|&\le\tfrac12\tau_0\tau_1\textstyle\sum|x_i|\,\|x\|^2\bar\lambda_K\bar\lambda_O,&
     \|H_{OV}\|&\le\tau_1d_s\max|x|.\end{aligned}$$
     The second summand of $H_{QK}$ (its diagonal term) is missing in the paper. For NTK weights and
-    $\tau_0=d_m^{-1}$ every bound but that summand is of order $d_m^{-1/2}$, not $1/d_m$.
+    $\tau_0=d_m^{-1}$ every bound but that summand is of order $d_m^{-1/2}$, not $1/d_m$. ``x`` is
+    one sample, ``(..., T)``; of each symmetric pair of names one is given.
 
-    Args:
-        x: one sample, shape ``(..., T)``.
-        bars: the quantities of `bars`, with the radius $R$ included.
-
-    Returns:
-        A dict by pairs of names; of each symmetric pair one is given.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> b = theory.encoder.Bars(1, 2, 1.0, 0.5, 1.0, Q=1.0, K=2.0, V=1.0, O=3.0)
-        >>> found = theory.encoder.hessian_block_bounds([0.6, 0.8], b)
-        >>> [round(float(found[pair]), 6) for pair in (("W_Q", "W_Q"), ("W_Q", "W_K"))]
-        [3.0, 2.55]
-
-    Reference: encoder, Theorem 3 (Appendix D.3).
+    >>> from attnbook import theory
+    >>> b = theory.encoder.Bars(1, 2, 1.0, 0.5, 1.0, Q=1.0, K=2.0, V=1.0, O=3.0)
+    >>> found = theory.encoder.hessian_block_bounds([0.6, 0.8], b)
+    >>> [round(float(found[pair]), 6) for pair in (("W_Q", "W_Q"), ("W_Q", "W_K"))]
+    [3.0, 2.55]
     """
     tokens = check.frozen("x", x, ndim=1)
     size = np.linalg.norm(tokens, axis=-1)

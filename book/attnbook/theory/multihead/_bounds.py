@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnbook.theory.multihead._arguments import least, many, out
+from attnbook.theory._arguments import least, many, out
 from attnlab import checks as check
 from attnlab.checks import Array
 
@@ -23,47 +23,30 @@ def _logits(X: Array, U: ArrayLike) -> Array:
 
 
 def gradient_U_bound(X: ArrayLike) -> Array:
-    r"""$\|\nabla_U\Phi\|\le\sqrt T\|X\|_{2,\infty}$, with $\|X\|_{2,\infty}$ the longest token.
+    r"""$\|\nabla_U\Phi\|\le\sqrt T\|X\|_{2,\infty}$, the longest token (Proposition 5 (1)).
 
-    Args:
-        X: tokens ``(..., T, d)``.
+    Collinear tokens attain it.
 
-    Returns:
-        The bound, shape of the leading axes; collinear tokens attain it.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.multihead.gradient_U_bound([[3.0, 4.0]] * 4))
-        10.0
-
-    Reference: multihead, Proposition 5 (1).
+    >>> from attnbook import theory
+    >>> float(theory.multihead.gradient_U_bound([[3.0, 4.0]] * 4))
+    10.0
     """
     tokens = check.frozen("X", X, ndim=2)
     return out(np.sqrt(tokens.shape[-2]) * _longest(tokens))
 
 
 def gradient_W_bound(X: ArrayLike, U: ArrayLike, *, sharp: bool = False) -> Array:
-    r"""$\|\nabla_W\Phi\|\le2\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty$; sharply without the 2.
+    r"""$\|\nabla_W\Phi\|\le2\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty$ (Proposition 5 (2)).
 
-    The gradient is a sum of covariances, and $|\mathrm{Cov}(A,B)|\le\|A\|_\infty\|B\|_\infty$.
+    Sharp without the 2, which is attained: the gradient is a sum of covariances, and
+    $|\mathrm{Cov}(A,B)|\le\|A\|_\infty\|B\|_\infty$.
 
-    Args:
-        X: tokens ``(..., T, d)``.
-        U: projections ``(..., T, d)``.
-        sharp: the constant 1, which is attained, in place of the printed 2.
-
-    Returns:
-        The bound, shape of the leading axes.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> X, U = [[1.0], [-1.0]], [[1.0], [-1.0]]
-        >>> [float(theory.multihead.gradient_W_bound(X, U, sharp=sharp)) for sharp in (0, 1)]
-        [4.0, 2.0]
-        >>> float(theory.multihead.model_gradient(X, [[0.0]], U)[1][0, 0])
-        2.0
-
-    Reference: multihead, Proposition 5 (2); the sharp form is this book's.
+    >>> from attnbook import theory
+    >>> X, U = [[1.0], [-1.0]], [[1.0], [-1.0]]
+    >>> [float(theory.multihead.gradient_W_bound(X, U, sharp=sharp)) for sharp in (0, 1)]
+    [4.0, 2.0]
+    >>> float(theory.multihead.model_gradient(X, [[0.0]], U)[1][0, 0])
+    2.0
     """
     tokens = check.frozen("X", X, ndim=2)
     constant = 1.0 if sharp else 2.0
@@ -71,52 +54,32 @@ def gradient_W_bound(X: ArrayLike, U: ArrayLike, *, sharp: bool = False) -> Arra
 
 
 def gradient_bound(X: ArrayLike, U: ArrayLike, *, sharp: bool = False) -> Array:
-    r"""$\|\nabla_\theta\Phi\|$ is at most the sum of the bounds for $U$ and $W$.
+    r"""$\|\nabla_\theta\Phi\|$: the sum of both bounds (Propositions 1 (1) and 5 (3)).
 
-    Args:
-        X: tokens ``(..., T, d)``.
-        U: projections ``(..., T, d)``.
-        sharp: the root of the sum of squares of the sharp bounds, in place of the printed sum.
+    Sharp: the root of the sum of squares of the sharp bounds.
 
-    Returns:
-        The bound, shape of the leading axes.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> X, U = [[1.0], [-1.0]], [[1.0], [-1.0]]
-        >>> round(float(theory.multihead.gradient_bound(X, U)), 4)
-        5.4142
-
-    Reference: multihead, Proposition 1 (1), Proposition 5 (3).
+    >>> from attnbook import theory
+    >>> X, U = [[1.0], [-1.0]], [[1.0], [-1.0]]
+    >>> round(float(theory.multihead.gradient_bound(X, U)), 4)
+    5.4142
     """
     first, second = gradient_U_bound(X), gradient_W_bound(X, U, sharp=sharp)
     return out(np.hypot(first, second) if sharp else first + second)
 
 
 def hessian_bound(X: ArrayLike, U: ArrayLike, *, sharp: bool = False) -> Array:
-    r"""Spectral norm of the Hessian of one head.
+    r"""Spectral norm of the Hessian of one head (Propositions 1 (2) and 5 (4)).
 
     $$\|\nabla^2_\theta\Phi\|\le6d\|X\|_{2,\infty}^2\|X\|_{1,\infty}^2\sum_t\|Xu_t\|_\infty
     +2\sqrt{Td}\|X\|_{2,\infty}^2\|X\|_{1,\infty},$$
     with $\|X\|_{1,\infty}$ the largest entry. The Hessian is a third central moment,
-    $|\kappa_3(A,B,B)|\le2\|A\|_\infty\|B\|_\infty^2$, so that
+    $|\kappa_3(A,B,B)|\le2\|A\|_\infty\|B\|_\infty^2$, so that (``sharp``)
     $2\|X\|_{2,\infty}^4\sum_t\|Xu_t\|_\infty+\sqrt T\|X\|_{2,\infty}^3$ suffices, without $d$.
 
-    Args:
-        X: tokens ``(..., T, d)``.
-        U: projections ``(..., T, d)``.
-        sharp: the bound without $d$ in place of the printed one.
-
-    Returns:
-        The bound, shape of the leading axes.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> X, U = [[1.0], [-1.0]], [[1.0], [-1.0]]
-        >>> [round(float(theory.multihead.hessian_bound(X, U, sharp=s)), 4) for s in (0, 1)]
-        [14.8284, 5.4142]
-
-    Reference: multihead, Proposition 1 (2), Proposition 5 (4); the sharp form is this book's.
+    >>> from attnbook import theory
+    >>> X, U = [[1.0], [-1.0]], [[1.0], [-1.0]]
+    >>> [round(float(theory.multihead.hessian_bound(X, U, sharp=s)), 4) for s in (0, 1)]
+    [14.8284, 5.4142]
     """
     tokens = check.frozen("X", X, ndim=2)
     T, d = tokens.shape[-2:]
@@ -130,20 +93,11 @@ def hessian_bound(X: ArrayLike, U: ArrayLike, *, sharp: bool = False) -> Array:
 def beta1(norm: ArrayLike, *, T: ArrayLike, R: ArrayLike) -> Array:
     r"""$\beta_1=\sqrt TR(2R^2\|\tilde\theta\|_{2,\infty}+1)$: $\|\nabla\hat L\|\le\beta_1\hat L$.
 
-    Args:
-        norm: $\|\tilde\theta\|_{2,\infty}$, the longest head; or $\max_h\|U_h\|_F$ (Lemma 6).
-        T: tokens in a sample.
-        R: length of the longest token.
+    (Corollary 1 (1), Lemmas 5 and 6.) Here and below $\max_h\|U_h\|_F$ may stand for ``norm``.
 
-    Returns:
-        $\beta_1$, a number or an array.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.multihead.beta1(1.0, T=4, R=1.0))
-        6.0
-
-    Reference: multihead, Corollary 1 (1), Lemmas 5 and 6.
+    >>> from attnbook import theory
+    >>> float(theory.multihead.beta1(1.0, T=4, R=1.0))
+    6.0
     """
     size, tokens, longest = least("norm", norm), least("T", T, 1.0), least("R", R)
     return out(np.sqrt(tokens) * longest * (2.0 * longest**2 * size + 1.0))
@@ -184,33 +138,13 @@ def beta3(
 
 
 def beta2(
-    norm: ArrayLike,
-    *,
-    T: ArrayLike,
-    d: ArrayLike,
-    R: ArrayLike,
-    H: ArrayLike,
-    sharp: bool = False,
+    norm: ArrayLike, *, T: ArrayLike, d: ArrayLike, R: ArrayLike, H: ArrayLike, sharp: bool = False
 ) -> Array:
-    r"""$\beta_2=\beta_3/\sqrt H+\beta_1^2/4$: $\|\nabla^2\hat L\|\le\beta_2$.
+    r"""$\beta_2=\beta_3/\sqrt H+\beta_1^2/4$: $\|\nabla^2\hat L\|\le\beta_2$ (Corollary 1 (2)).
 
-    Args:
-        norm: $\|\tilde\theta\|_{2,\infty}$, the longest head; or $\max_h\|U_h\|_F$ (Lemma 6).
-        T: tokens in a sample.
-        d: features in a token.
-        R: length of the longest token.
-        H: heads, ``inf`` for the limit.
-        sharp: $\beta_3$ in the form without $d$.
-
-    Returns:
-        $\beta_2$, a number or an array.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.multihead.beta2(1.0, T=4, d=1, R=1.0, H=[1, 16, float("inf")]).tolist()
-        [25.0, 13.0, 9.0]
-
-    Reference: multihead, Corollary 1 (2), Lemma 6.
+    >>> from attnbook import theory
+    >>> theory.multihead.beta2(1.0, T=4, d=1, R=1.0, H=[1, 16, float("inf")]).tolist()
+    [25.0, 13.0, 9.0]
     """
     curved = beta3(norm, T=T, d=d, R=R, sharp=sharp) / np.sqrt(many("H", H))
     return out(curved + beta1(norm, T=T, R=R) ** 2 / 4.0)

@@ -5,57 +5,35 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnbook.theory.multihead._arguments import above, least, out, share
+from attnbook.theory._arguments import above, least, out, share
 from attnlab import checks as check
 from attnlab.checks import Array
 
 
 def hoeffding(B: ArrayLike, delta: ArrayLike, *, H: ArrayLike, two_sided: bool = False) -> Array:
-    r"""How far a mean of $H$ numbers in $[-B,B]$ strays from its expectation.
+    r"""How far a mean of $H$ numbers in $[-B,B]$ strays from its expectation (Fact 2).
 
     $2B\sqrt{\log(1/\delta)/(2H)}$ to one side, $2B\sqrt{\log(2/\delta)/(2H)}$ to both, each with
-    probability $1-\delta$.
+    probability $1-\delta$. The paper prints the one-sided form for both sides.
 
-    Args:
-        B: bound on the numbers.
-        delta: probability of failure, in $(0, 1)$.
-        H: how many numbers.
-        two_sided: both sides at once.
-
-    Returns:
-        The deviation, a number or an array.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> [round(float(theory.multihead.hoeffding(1, 0.1, H=50, two_sided=s)), 4) for s in (0, 1)]
-        [0.3035, 0.3462]
-
-    Reference: multihead, Fact 2, which prints the one-sided form for both sides.
+    >>> from attnbook import theory
+    >>> [round(float(theory.multihead.hoeffding(1, 0.1, H=50, two_sided=s)), 4) for s in (0, 1)]
+    [0.3035, 0.3462]
     """
     odds = (2.0 if two_sided else 1.0) / share("delta", delta)
     return out(2.0 * least("B", B) * np.sqrt(np.log(odds) / (2.0 * least("H", H, 1.0))))
 
 
 def subgaussian_norm(d: ArrayLike, sigma: ArrayLike, delta: ArrayLike) -> Array:
-    r"""Length of a subgaussian vector: $\sigma(\sqrt d+\sqrt{2\log(1/\delta)})$, w.p. $1-\delta$.
+    r"""Length of a subgaussian vector: $\sigma(\sqrt d+\sqrt{2\log(1/\delta)})$ (Fact 1).
 
-    For $\mathbb E\,e^{\langle v,x\rangle}\le e^{\sigma^2\|v\|^2/2}$; this is the paper's
-    $CK(\sqrt d+\sqrt{\log(1/\delta)})$ with an explicit constant.
+    With probability $1-\delta$, for $\mathbb E\,e^{\langle v,x\rangle}\le e^{\sigma^2\|v\|^2/2}$:
+    the paper's $CK(\sqrt d+\sqrt{\log(1/\delta)})$ with the constant of Hsu, Kakade and Zhang
+    (2012, Theorem 1).
 
-    Args:
-        d: entries.
-        sigma: variance proxy.
-        delta: probability of failure.
-
-    Returns:
-        The bound, a number or an array.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.multihead.subgaussian_norm(4, 1.0, 0.01)), 4)
-        5.0349
-
-    Reference: multihead, Fact 1; Hsu, Kakade and Zhang (2012), Theorem 1.
+    >>> from attnbook import theory
+    >>> round(float(theory.multihead.subgaussian_norm(4, 1.0, 0.01)), 4)
+    5.0349
     """
     root = np.sqrt(-2.0 * np.log(share("delta", delta)))
     return out(least("sigma", sigma) * (np.sqrt(least("d", d, 1.0)) + root))
@@ -64,23 +42,11 @@ def subgaussian_norm(d: ArrayLike, sigma: ArrayLike, delta: ArrayLike) -> Array:
 def saturation(A: ArrayLike, eps: ArrayLike, *, T: int, L: int) -> Array:
     r"""Scale at which softmax misses at most $\epsilon$: $\Gamma=\frac2A\log\frac{T/L-1}\epsilon$.
 
-    The ``L`` largest logits are at least $A>0$, the others at most $B<A/2$.
+    Lemma 18: the ``L`` largest of ``T`` logits are at least $A>0$, the others at most $B<A/2$.
 
-    Args:
-        A: least of the large logits, above 0.
-        eps: mass left on the other logits.
-        T: logits.
-        L: large ones.
-
-    Returns:
-        The scale, a number or an array; at least 0.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.multihead.saturation(2.0, 0.01, T=10, L=1)), 4)
-        6.8024
-
-    Reference: multihead, Lemma 18.
+    >>> from attnbook import theory
+    >>> round(float(theory.multihead.saturation(2.0, 0.01, T=10, L=1)), 4)
+    6.8024
     """
     total, large = check.count("T", T, least=2), check.count("L", L)
     if large >= total:

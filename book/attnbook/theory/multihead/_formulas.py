@@ -68,25 +68,13 @@ def model_gradient(X: ArrayLike, W: ArrayLike, U: ArrayLike) -> tuple[Array, Arr
 
 
 def mixed_derivative(X: ArrayLike, W: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
-    r"""How $\langle a,\nabla_U\Phi\,b\rangle$ turns with $W$.
+    r"""How $\langle a,\nabla_U\Phi\,b\rangle$ turns with $W$ (Lemma 1 (3)).
 
     $$\nabla_W\langle a,\nabla_U\Phi\,b\rangle=\sum_ta_tX^\top\varphi'(XWx_t)Xb\,x_t^\top.$$
 
-    Args:
-        X: tokens ``(..., T, d)``.
-        W: attention weights ``(..., d, d)``, key left and query right.
-        a: ``(..., T)``.
-        b: ``(..., d)``.
-
-    Returns:
-        The derivative ``(..., d, d)``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.multihead.mixed_derivative([[1.0], [-1.0]], [[0.0]], [1.0, 0.0], [1.0]).tolist()
-        [[1.0]]
-
-    Reference: multihead, Lemma 1 (3).
+    >>> from attnbook import theory
+    >>> theory.multihead.mixed_derivative([[1.0], [-1.0]], [[0.0]], [1.0, 0.0], [1.0]).tolist()
+    [[1.0]]
     """
     tokens, weights, _ = _arrays(X, W)
     left, right = check.frozen("a", a, ndim=1), check.frozen("b", b, ndim=1)
@@ -98,30 +86,18 @@ def mixed_derivative(X: ArrayLike, W: ArrayLike, a: ArrayLike, b: ArrayLike) -> 
 def second_derivative(
     X: ArrayLike, W: ArrayLike, U: ArrayLike, b: ArrayLike, c: ArrayLike
 ) -> Array:
-    r"""How $\langle b,\nabla_W\Phi\,c\rangle$ turns with $W$.
+    r"""How $\langle b,\nabla_W\Phi\,c\rangle$ turns with $W$ (Lemma 1 (4)).
 
     $$\sum_t(c^\top x_t)\,X^\top\varphi'(g_t)\mathbf d_t\,x_t^\top,\quad
     \mathbf d_t=\mathrm{diag}(Xb)Xu_t-(b^\top X^\top\varphi(g_t))Xu_t
     -(u_t^\top X^\top\varphi(g_t))Xb,$$
-    $g_t=XWx_t$. In the paper's convention $b$ and $c$ change sides.
+    $g_t=XWx_t$. ``b`` is on the side of the key, ``c`` on the side of the query; in the paper's
+    convention they change sides.
 
-    Args:
-        X: tokens ``(..., T, d)``.
-        W: attention weights ``(..., d, d)``, key left and query right.
-        U: projections ``(..., T, d)``.
-        b: ``(..., d)``, on the side of the key.
-        c: ``(..., d)``, on the side of the query.
-
-    Returns:
-        The derivative ``(..., d, d)``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.multihead.second_derivative(
-        ...     [[1.0], [0.0]], [[0.0]], [[8.0], [0.0]], [1.0], [1.0]).tolist()
-        [[0.0]]
-
-    Reference: multihead, Lemma 1 (4).
+    >>> from attnbook import theory
+    >>> theory.multihead.second_derivative(
+    ...     [[1.0], [0.0]], [[0.0]], [[8.0], [0.0]], [1.0], [1.0]).tolist()
+    [[0.0]]
     """
     tokens, weights, rows = _arrays(X, W, U)
     left, right = check.frozen("b", b, ndim=1), check.frozen("c", c, ndim=1)

@@ -1,4 +1,4 @@
-"""Arguments at the door of this paper's formulas: numbers, or arrays of them."""
+"""Arguments at the door of the papers' formulas: numbers, or arrays of them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def many(name: str, value: object) -> Array:
     if np.isnan(found).any() or not (found >= 1.0).all():
         raise check.fail(name, "numbers of at least 1 (inf for the limit)", value)
     return found
+
+
+def sizes(T: object, d: object, R: object) -> tuple[Array, Array, float]:
+    """Tokens, features and the longest token: at least 1."""
+    return least("T", T, 1.0), least("d", d, 1.0), check.number("R", R, least=1.0)
 
 
 def out(value: Any) -> Array:
