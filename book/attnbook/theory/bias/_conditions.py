@@ -15,9 +15,9 @@ def _sizes(alpha: object, rho: object) -> tuple[float, float]:
 
 
 def token_bound(alpha: float, rho: float, d: int) -> float:
-    r"""$B=\alpha\rho\sqrt{1.5d}$, likely above all tokens of model DM (bias, Condition 1).
+    r"""$B=\alpha\rho\sqrt{1.5d}$, which bounds all tokens of model DM (bias, Condition 1).
 
-    Condition 1 wants it to be at least 1.
+    With high probability. Condition 1 wants it to be at least 1.
 
     >>> from attnbook import theory
     >>> round(theory.bias.token_bound(3.0, 0.1, 100), 3)  # Figure 3
@@ -111,7 +111,8 @@ def omega_1(alpha: float, rho: float, *, n: int, d: int) -> float:
 
 
 def omega_2(alpha: float, rho: float, *, n: int, delta: float) -> float:
-    r"""$\omega_2=\frac{\alpha\rho}n\sqrt{\log(10n^2/\delta)}$, the gap's rate (bias, Lemma 11).
+    r"""$\omega_2=\frac{\alpha\rho}n\sqrt{\log(10n^2/\delta)}$, the score gap's rate
+    (bias, Lemma 11).
 
     >>> from attnbook import theory
     >>> round(theory.bias.omega_2(3.0, 0.1, n=10, delta=0.1), 4)

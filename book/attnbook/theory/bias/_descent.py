@@ -148,8 +148,8 @@ def two_token_gd(t: ArrayLike, start: float, step: float) -> Array:
     $\dot w=\eta e^{-1-w}$.
 
     >>> from attnbook import theory
-    >>> theory.bias.two_token_gd([1e2, 1e3, 1e4, 1e5], start=0.1, step=1.0).round(4).tolist()
-    [3.6348, 5.9108, 8.2106, 10.513]
+    >>> theory.bias.two_token_gd([1e2, 1e3, 3e3, 1e4, 1e5], start=0.1, step=1.0).round(4).tolist()
+    [3.6348, 5.9108, 7.0074, 8.2106, 10.513]
     """
     steps = given.times(t, 0.0)
     start, step = check.number("start", start), check.number("step", step, above=0.0)

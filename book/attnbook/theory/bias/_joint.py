@@ -22,7 +22,7 @@ def decoder_norm_bound(t: ArrayLike, step: float) -> Array:
 
 
 def score_gap_bound(t: ArrayLike, step: float, omega_2: float, *, printed: bool = False) -> Array:
-    r"""$\eta\omega_2\sum_{t'<t}(t'+1)^{-2/3}$: least lead in score (bias, Lemma 11).
+    r"""$\eta\omega_2\sum_{t'<t}(t'+1)^{-2/3}$: lead in score at least (bias, Lemma 11).
 
     ``printed`` is that of `power_sum`.
 
@@ -65,7 +65,7 @@ def joint_exponent(B: float, *, n: int, constant: float) -> float:
 
 
 def joint_norm_bound(t: ArrayLike, step: float, B: ArrayLike, margin_norm: ArrayLike) -> Array:
-    r"""$\eta(2B^2\Lambda)^{-1}\log t$: the least norm (bias, equation 55, decayed update).
+    r"""$\eta(2B^2\Lambda)^{-1}\log t$: the norm at least (bias, equation 55, decayed update).
 
     >>> from attnbook import theory
     >>> round(float(theory.bias.joint_norm_bound(1000, 0.5, 1.0, 2.0)), 4)

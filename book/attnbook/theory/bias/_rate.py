@@ -71,7 +71,8 @@ def waiting_constant(
     conditioning: ArrayLike,
     printed: bool = False,
 ) -> Array:
-    r"""$c=\eta T(16n\Upsilon T^2\vee5)/(20\Lambda)$, the time for $\log t$ (bias, Theorem 5).
+    r"""$c=\eta T(16n\Upsilon T^2\vee5)/(20\Lambda)$, from where $\log t$ dominates
+    (bias, Theorem 5).
 
     The paper has $n\Upsilon(B^2\Lambda)^{-2}T^2$ in the maximum (``printed``), which inherits the
     factor of equation 36.
@@ -178,7 +179,8 @@ def saturation_exponent(
 def saturation_bound(
     t: ArrayLike, step: ArrayLike, B: ArrayLike, margin_norm: ArrayLike, *, T: int
 ) -> Array:
-    r"""$(1+(T-1)e^{-\eta t/(8B^2\Lambda^2)})^{-1}$, the least attention (bias, Lemmas 1, 8).
+    r"""$(1+(T-1)e^{-\eta t/(8B^2\Lambda^2)})^{-1}$: attention on the optimal token at least
+    (bias, Lemmas 1 and 8).
 
     >>> from attnbook import theory
     >>> bound = theory.bias.saturation_bound(2000, 0.025, 1.0, 8.0, T=6)

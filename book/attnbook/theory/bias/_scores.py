@@ -14,10 +14,11 @@ FORMS = ("proof", "main", "table")
 
 
 def split_scores(problem: TokenProblem) -> tuple[Array, Array, Array]:
-    r"""Scores of the optimal and of the other tokens, three ``(..., n)`` (bias, Definition 1).
+    r"""Scores of the optimal tokens, the lowest others and the others' spread (bias, Definition 1).
 
     $\gamma_{i\,\mathrm{opt}_i}$, $\gamma_i=\min_{\tau\ne\mathrm{opt}_i}\gamma_{i\tau}$ and
-    $\max_{\tau\ne\mathrm{opt}_i}\gamma_{i\tau}-\gamma_i$, which Assumption 2 wants to be 0.
+    $\max_{\tau\ne\mathrm{opt}_i}\gamma_{i\tau}-\gamma_i$, ``(..., n)`` each;
+    Assumption 2 wants the last to be 0.
 
     >>> from attnbook import theory
     >>> from attnlab import problems

@@ -23,13 +23,14 @@ def orthogonality_needed(n: int, T: int, conditioning: ArrayLike) -> Array:
 
 
 def orthogonality(problem: TokenProblem, *, symmetric: bool = False) -> Array:
-    r"""The largest factor that holds, to compare with $4n\Upsilon T$ (bias, Assumption 1).
+    r"""The factor that the tokens allow, to compare with $4n\Upsilon T$ (bias, Assumption 1).
 
-    The smallest of $\|x_{i\tau}\|^2/|\langle x_{i\tau},x_{j\tau'}\rangle|$ over $j\ne i$ and
+    The largest with which the inequalities hold (infinite where all products are 0): the smallest
+    of $\|x_{i\tau}\|^2/|\langle x_{i\tau},x_{j\tau'}\rangle|$ over $j\ne i$ and
     $\tau'\ne\mathrm{opt}_j$, and of $\langle x_{i\,\mathrm{opt}_i},x_{j\,\mathrm{opt}_j}\rangle/
-    |\langle x_{i\tau},x_{k\tau'}\rangle|$ over $y_i=y_j\ne y_k$; infinite where all products are 0.
-    ``symmetric`` has $\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2$ in the first one, which is what the
-    proofs of Lemmas 3 and 6 use.
+    |\langle x_{i\tau},x_{k\tau'}\rangle|$ over $y_i=y_j\ne y_k$. ``symmetric`` has
+    $\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2$ in the first one, which is what the proofs of Lemmas 3
+    and 6 use.
 
     >>> from attnbook import theory
     >>> from attnlab import problems
@@ -92,9 +93,11 @@ def example_dimension(n: int, T: int, delta: float) -> float:
 
     A constant stays open in the paper.
 
+    >>> import math
     >>> from attnbook import theory
-    >>> round(theory.bias.example_dimension(20, 6, 0.1))  # Figure 2, where d is 100
-    96258
+    >>> order = theory.bias.example_dimension(20, 6, 0.1)  # Figure 2, where d is 100
+    >>> round(order / math.log(4 * 20 / 0.1)), round(order)
+    (14400, 96258)
     """
     n, T = check.count("n", n), check.count("T", T, 2)
     delta = check.number("delta", delta, above=0.0, below=1.0)

@@ -40,6 +40,8 @@ def loss_constants(loss: str, low: float = -np.inf, high: float = np.inf) -> Los
     >>> from attnbook import theory
     >>> theory.svm.loss_constants("logistic")
     LossConstants(lipschitz=0.25, steepest=1.0, flattest=0.0)
+    >>> theory.svm.loss_constants("correlation")
+    LossConstants(lipschitz=0.0, steepest=1.0, flattest=1.0)
     """
     check.choice("loss", loss, LOSSES)
     if not low <= high:
@@ -88,7 +90,7 @@ def guaranteed_decrease(step: ArrayLike, smoothness: ArrayLike) -> Array:
 def lemma_9_bound(
     problem: TokenProblem, W_mm: ArrayLike, attention: ArrayLike, slopes: ArrayLike
 ) -> Array:
-    r"""What $-\langle\nabla\mathcal L(W),W^{mm}\rangle$ is at least, at this $W$ (svm, Lemma 9).
+    r"""A lower bound on $-\langle\nabla\mathcal L(W),W^{mm}\rangle$ at this $W$ (svm, Lemma 9).
 
     $\frac1n\sum_i|\ell'_i|\,\bar h_i^{gap}\,\gamma_i^{gap}\,s_{i\,\mathrm{opt}_i}
     (1-s_{i\,\mathrm{opt}_i})$ with the least margin and the least lead of sample $i$ (equations 26

@@ -20,7 +20,8 @@ def enough_dimension(n: int, T: int) -> int:
 
 
 def counting_dimension(n: int, T: int) -> int:
-    r"""$\lceil\sqrt{n(T-1)}\rceil$, the least $d$ for independence (svm, Appendix E).
+    r"""$\lceil\sqrt{n(T-1)}\rceil$, the least $d$ for independent features
+    (svm, Appendix E, by counting).
 
     All $n(T-1)$ features are $d\times d$ matrices: $n(T-1)\le d^2$. Below it their independence, on
     which the proof rests, is impossible; feasibility may still hold by luck.

@@ -20,7 +20,8 @@ from attnlab.problems import TokenProblem
 
 
 def reach(problem: TokenProblem, W_mm: ArrayLike, *, differences: bool = False) -> Array:
-    r"""$A=\max_{i,t}\|x_{it}z_i^\top\|\,\|W^{mm}\|_F$, above logits (svm, equations 53, 67).
+    r"""$A=\max_{i,t}\|x_{it}z_i^\top\|\,\|W^{mm}\|_F$, which no logit exceeds
+    (svm, equations 53 and 67).
 
     ``differences`` lets token differences $x_{it}-x_{i\tau}$ count too (equation 53).
 
@@ -79,7 +80,7 @@ def lemma_12_radius(problem: TokenProblem, W_mm: ArrayLike, mu: ArrayLike) -> Ar
 def lemma_12_bounds(
     problem: TokenProblem, W_mm: ArrayLike, mu: ArrayLike, attention: ArrayLike, slopes: ArrayLike
 ) -> tuple[Array, Array]:
-    r"""What $-\langle\nabla\mathcal L(W),V\rangle$ lies between in the cone (svm, Lemma 12).
+    r"""Both bounds on $-\langle\nabla\mathcal L(W),V\rangle$ in the cone (svm, Lemma 12).
 
     $\frac\mu{2n}\sum_i|\ell'_i|q_i\gamma_i^{gap}$ and
     $\frac{2A}n\sum_i|\ell'_i|q_i\bar\gamma_i^{gap}$ with $q_i=1-s_{i\,\mathrm{opt}_i}$. In the
@@ -150,7 +151,8 @@ def equal_scores(problem: TokenProblem) -> TokenProblem:
 
 
 def opposing_threshold(gram: ArrayLike) -> float:
-    r"""When two samples of two tokens go wrong (svm, Theorem 4; bias, Appendix C.1).
+    r"""When two samples of two tokens are drawn to a wrong selection
+    (svm, Theorem 4; bias, Appendix C.1).
 
     With $w_i$ the weight of feature $F_i$ in $-\nabla\mathcal L$, the logit of sample 2 runs away
     on the wrong side, faster than that of sample 1 grows, while $w_2/w_1$ stays below

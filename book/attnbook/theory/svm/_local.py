@@ -66,8 +66,8 @@ def local_constants(
     >>> p = problems.bad_direction()
     >>> W = theory.svm.features(p)[0, 0] / 4.3264  # margins 1 and 5.325 at the second tokens
     >>> found = [theory.svm.local_constants(p, W, [1, 1], printed=x) for x in (True, False)]
-    >>> [(float(c.delta.round(4)), float(c.radius.round(2))) for c in found]
-    [(inf, 6.64), (1.0814, 6.64)]
+    >>> [(float(c.delta.round(4)), float(c.reach.round(3)), float(c.radius.round(2))) for c in found]
+    [(inf, 3.125, 6.64), (1.0814, 3.125, 6.64)]
     """
     alpha = selection(problem, tokens)
     W = matrices("W_mm", W_mm, problem)
@@ -97,7 +97,7 @@ def lemma_13_bounds(
     slopes: ArrayLike,
     tokens: Any = None,
 ) -> tuple[Array, Array]:
-    r"""What $-\langle\nabla\mathcal L(W),V\rangle$ lies between in the local cone (svm, Lemma 13).
+    r"""Both bounds on $-\langle\nabla\mathcal L(W),V\rangle$ in the local cone (svm, Lemma 13).
 
     $\frac1{8n}\sum_i|\ell'_i|q_i\gamma_i^{gap}$ and $\frac2n\sum_i|\ell'_i|q_i\bar\gamma_i^{gap}$
     with $q_i=1-s_{i\alpha_i}$ and the gaps over support tokens, which every sample must have. In

@@ -135,7 +135,8 @@ def excess_above(
 def excess_below(
     radius: ArrayLike, margin: ArrayLike, shortfall: float, n: int, gap: ArrayLike, flattest: float
 ) -> Array:
-    r"""$\frac{c_{dn}c_\alpha}{4n}\big/(1+e^{(1-\delta)R\Xi})$: a miss's cost (svm, equation 99).
+    r"""$\frac{c_{dn}c_\alpha}{4n}\big/(1+e^{(1-\delta)R\Xi})$: what missing a margin costs
+    (svm, equation 99).
 
     The least excess of a matrix of length $R$ of which some margin of $W/(R\,\Xi)$ stays $\delta$
     (``shortfall``) below 1; $n$ outputs in all, ``gap`` $c_\alpha$, ``flattest``

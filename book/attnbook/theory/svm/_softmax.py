@@ -60,10 +60,10 @@ def lemma_7_bound(
 def lemma_7_residual(
     values: ArrayLike, attention: ArrayLike, scores: ArrayLike, tokens: Any = None
 ) -> Array:
-    r"""$-(a_1-\bar a)(\gamma_1-\bar\gamma)$: covariance minus that (svm, Lemma 7, exact).
+    r"""$-(a_1-\bar a)(\gamma_1-\bar\gamma)$: covariance minus leading part
+    (svm, Lemma 7, made exact).
 
-    The covariance minus `lemma_7_sum`, $\bar a=\sum_ts_ta_t$ and likewise $\bar\gamma$; ``tokens``
-    as there.
+    $\bar a=\sum_ts_ta_t$ and likewise $\bar\gamma$; ``tokens`` as in `lemma_7_sum`.
 
     >>> from attnbook import theory
     >>> float(theory.svm.lemma_7_residual([1.0, -1.0], [0.75, 0.25], [2.0, 0.0]))

@@ -53,7 +53,7 @@ def leads(problem: TokenProblem, over: BoolArray, alpha: IntArray) -> tuple[Arra
 
 
 def token_margins(problem: TokenProblem, W: ArrayLike, tokens: Any = None) -> Array:
-    r"""$(x_{i\alpha_i}-x_{it})^\top Wz_i$, ``(..., n, T)``: how far tokens lag (svm, Att-SVM).
+    r"""$(x_{i\alpha_i}-x_{it})^\top Wz_i$, ``(..., n, T)``: the margins (svm, Att-SVM).
 
     0 at the selected token, and at tokens that a mask hides. More leading axes of $W$ may come
     first.
@@ -75,7 +75,8 @@ def token_margins(problem: TokenProblem, W: ArrayLike, tokens: Any = None) -> Ar
 
 
 def features(problem: TokenProblem, tokens: Any = None) -> Array:
-    r"""$F_{it}=(x_{i\alpha_i}-x_{it})z_i^\top$, ``(..., n, T, d, d)`` (svm, Section 2.1).
+    r"""$F_{it}=(x_{i\alpha_i}-x_{it})z_i^\top$, ``(..., n, T, d, d)``
+    (svm, Section 2.1 and Appendix E).
 
     The margin is $\langle F_{it},W\rangle$; zero at the selected token.
 
