@@ -65,8 +65,8 @@ def local_constants(
     >>> from attnlab import problems
     >>> p = problems.bad_direction()
     >>> W = theory.svm.features(p)[0, 0] / 4.3264  # margins 1 and 5.325 at the second tokens
-    >>> found = [theory.svm.local_constants(p, W, [1, 1], printed=x) for x in (True, False)]
-    >>> [(float(c.delta.round(4)), float(c.reach.round(3)), float(c.radius.round(2))) for c in found]
+    >>> both = [theory.svm.local_constants(p, W, [1, 1], printed=x) for x in (True, False)]
+    >>> [(float(c.delta.round(4)), float(c.reach.round(3)), float(c.radius.round(2))) for c in both]
     [(inf, 3.125, 6.64), (1.0814, 3.125, 6.64)]
     """
     alpha = selection(problem, tokens)
