@@ -72,6 +72,16 @@ def without_the_flag(true: Function) -> Function:
     return lambda *args, **kwargs: true(*args, **{**kwargs, "printed": True})
 
 
+def where_printed(mutant: Callable[[Function], Function]) -> Callable[[Function], Function]:
+    """The printed form broken and the corrected one left as it is."""
+
+    def chosen(true: Function) -> Function:
+        broken = mutant(true)
+        return lambda *args, **kwargs: (broken if kwargs.get("printed") else true)(*args, **kwargs)
+
+    return chosen
+
+
 def without_its_own_square(true: Function) -> Function:
     """The threshold without the term |F_1|^2."""
     return lambda gram: float(-gram[0, 1] / (gram[1, 1] + gram[0, 1]))
@@ -135,7 +145,7 @@ MUTANTS = [
     ),
     ("lemma-6", THEORY + "thresholds", times(1.02, entry=0), "lower threshold"),
     ("lemma-6", THEORY + "thresholds", times(0.98, entry=1), "upper threshold"),
-    ("lemma-6", THEORY + "sufficient_range", times(1.5, entry=1), "the paper's range"),
+    ("lemma-6", THEORY + "thresholds", where_printed(times(1.5, entry=1)), "the paper's range"),
     ("lemma-7", THEORY + "lemma_7_bound", times(0.99), "the constant 2 is sharp"),
     ("lemma-7", THEORY + "lemma_7_residual", times(-1.0), "a sign"),
     ("lemma-7", THEORY + "lemma_7_sum", times(2.0), "a factor 2"),
@@ -201,7 +211,7 @@ EYE = np.eye(4)
         (lambda: theory.svm.cone_step(1.5, 0.2, 1.0, 1.0), "mu: expected numbers between"),
         (lambda: theory.svm.cone_radius(0.0, 3, 1.0, 1.0), "epsilon: expected numbers above 0"),
         (lambda: theory.svm.opposing_threshold(np.eye(3)), "gram: expected shape"),
-        (lambda: theory.svm.sufficient_range([1.0, 0.5, 0.2], 3), "tokens: expected at most"),
+        (lambda: theory.svm.thresholds([1.0, 0.5, 0.2], 3), "tokens: expected at most"),
         (lambda: theory.svm.water_filling([1.0, 0.5], -1.0), "curvature: expected numbers above 0"),
     ],
 )

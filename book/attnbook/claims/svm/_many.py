@@ -103,7 +103,7 @@ def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         scores = np.cumsum(
             np.concatenate([rng.standard_normal((instances, 1)), -gaps], axis=1), axis=1
         )
-        low, high = theory.svm.sufficient_range(scores, tau)
+        low, high = theory.svm.thresholds(scores, tau, printed=True)
         curvature = low + (high - low) * rng.uniform(0.001, 0.999, instances)
         s = theory.svm.water_filling(scores, curvature)
         count = (s > 0.0).sum(axis=-1)

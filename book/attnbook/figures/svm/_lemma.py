@@ -28,7 +28,7 @@ def pairs(
     while found < trials:
         pool = draw(POOL, cell["T"], rng)
         penalty = rng.uniform(0.0, cell["largest"], POOL)
-        low, high = theory.svm.sufficient_range(pool.scores[:, 0], cell["tau"])
+        low, high = theory.svm.thresholds(pool.scores[:, 0], cell["tau"], printed=True)
         good = np.flatnonzero((low < penalty) & (penalty < high))[: trials - found]
         idle = 0 if good.size else idle + 1
         if idle == PATIENCE:

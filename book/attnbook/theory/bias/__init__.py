@@ -1,13 +1,19 @@
-"""Constants of "Implicit Bias and Fast Convergence Rates for Self-attention".
+r"""Constants of "Implicit Bias and Fast Convergence Rates for Self-attention".
 
-Where the paper prints a constant that its proof does not give, ``printed=True`` is the printed
-form and the default the corrected one.
+What comes back is one number a trial, or one a time ``t`` (steps taken, at least 1), unless said.
+
+- ``B``: the largest token norm; ``step``: $\eta$; ``margin_norm``: $\Lambda=\|W_{mm}\|$;
+  ``conditioning``: $\Upsilon$; ``eps``: $\epsilon\in(0,1)$; ``constant``: a $C$.
+- ``best`` and ``others``: the scores $\gamma_{i\,\mathrm{opt}_i}$ and $\gamma_i$, ``(..., n)``.
+- In model DM, ``rho`` is the size of the tokens, ``alpha`` ($>1$) how much larger the optimal one
+  is, and ``delta``, in $(0,1)$, the chance of failure.
+- ``printed``: where the paper prints what its proof does not give, True is the printed form and
+  the default the corrected one.
 """
 
 from attnbook.theory.bias._conditions import (
     common_margin,
     curvature_bound,
-    curvature_scale,
     dimension_needed,
     joint_step,
     joint_step_simple,
@@ -70,7 +76,6 @@ __all__ = [
     "common_margin",
     "conditioning",
     "curvature_bound",
-    "curvature_scale",
     "decoder_margin_bound",
     "decoder_norm_bound",
     "dimension_needed",

@@ -11,22 +11,13 @@ from attnlab.checks import Array
 
 
 def gd_step(B: ArrayLike, loss_scale: ArrayLike, *, T: int) -> Array:
-    r"""$\log(2T-1)/(B^4\zeta)$, the largest step of gradient descent in Theorem 6.
+    r"""$\log(2T-1)/(B^4\zeta)$, the largest step of gradient descent (bias, Theorem 6).
 
-    Args:
-        B: largest token norm.
-        loss_scale: $\zeta$.
-        T: tokens in a sample.
+    ``loss_scale`` is $\zeta$.
 
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.gd_step(1.0, 1.0, T=6)), 4)  # Figure 2 takes 0.25
-        2.3979
-
-    Reference: bias, Theorem 6.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.gd_step(1.0, 1.0, T=6)), 4)  # Figure 2 takes 0.25
+    2.3979
     """
     T, B = check.count("T", T, 2), given.positive("B", B)
     return np.asarray(np.log(2.0 * T - 1.0) / (B**4 * given.positive("loss_scale", loss_scale)))
@@ -43,36 +34,21 @@ def gd_constant(
     margin_norm: ArrayLike | None = None,
     printed: bool = False,
 ) -> Array:
-    r"""$C$ of Theorem 6, from the state $W_{t_\epsilon}$ after which Lemma 7 applies.
+    r"""$C$ of gradient descent's rate, from a state where Lemma 7 applies (bias, Theorem 6).
 
     $(1-\epsilon)\|W_{t_\epsilon}\|\big(1-(1-\epsilon)^{-1}\langle\bar W_{t_\epsilon},\bar
     W_{mm}\rangle+2\eta\|W_{t_\epsilon}\|^{-1}\mathcal L\big)$. The paper prints a minus before
-    the loss and a factor $2B^2\Lambda/\eta$ in front, which belongs to Theorem 9; with them the
-    statement asks for more than it can at $t=t_\epsilon$ already.
+    the loss and a factor $2B^2\Lambda/\eta$ in front (``printed``, which needs ``B`` and
+    ``margin_norm``), which belongs to Theorem 9; with them the statement asks for more than it can
+    at $t=t_\epsilon$ already.
 
-    Args:
-        eps: $\epsilon\in(0,1)$.
-        step: $\eta$.
-        norm: $\|W_{t_\epsilon}\|$.
-        correlation: $\langle\bar W_{t_\epsilon},\bar W_{mm}\rangle$.
-        loss: $\mathcal L(W_{t_\epsilon})$.
-        B: largest token norm (printed form only).
-        margin_norm: $\Lambda$ (printed form only).
-        printed: the paper's form.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> state = dict(norm=10.0, correlation=0.9, loss=0.4)
-        >>> round(float(theory.bias.gd_constant(0.5, 0.5, **state)), 6)
-        -3.8
-        >>> wide = dict(B=1.0, margin_norm=1.0, printed=True)
-        >>> round(float(theory.bias.gd_constant(0.5, 0.5, **state, **wide)), 6)
-        -16.8
-
-    Reference: bias, Theorem 6.
+    >>> from attnbook import theory
+    >>> state = dict(norm=10.0, correlation=0.9, loss=0.4)
+    >>> round(float(theory.bias.gd_constant(0.5, 0.5, **state)), 6)
+    -3.8
+    >>> wide = dict(B=1.0, margin_norm=1.0, printed=True)
+    >>> round(float(theory.bias.gd_constant(0.5, 0.5, **state, **wide)), 6)
+    -16.8
     """
     share, eta = given.share("eps", eps), given.positive("step", step)
     size, corr = given.positive("norm", norm), check.frozen("correlation", correlation)
@@ -88,22 +64,11 @@ def gd_constant(
 
 
 def gd_bound(eps: ArrayLike, norm: ArrayLike, constant: ArrayLike) -> Array:
-    r"""$1-\epsilon-C/\|W_t\|$: how well gradient descent is aligned with $W_{mm}$ at least.
+    r"""$1-\epsilon-C/\|W_t\|$: the cosine of $W_t$ and $W_{mm}$ at least (bias, Theorem 6).
 
-    Args:
-        eps: $\epsilon\in(0,1)$.
-        norm: $\|W_t\|$.
-        constant: $C$.
-
-    Returns:
-        A bound on the cosine.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.bias.gd_bound(0.25, 20.0, 5.0))
-        0.5
-
-    Reference: bias, Theorem 6.
+    >>> from attnbook import theory
+    >>> float(theory.bias.gd_bound(0.25, 20.0, 5.0))
+    0.5
     """
     share, size = given.share("eps", eps), given.positive("norm", norm)
     return np.asarray(1.0 - share - check.frozen("constant", constant) / size)
@@ -112,29 +77,16 @@ def gd_bound(eps: ArrayLike, norm: ArrayLike, constant: ArrayLike) -> Array:
 def gradient_bounds(
     best: ArrayLike, others: ArrayLike, B: ArrayLike, margin_norm: ArrayLike, *, beta: float
 ) -> tuple[Array, Array]:
-    r"""$\omega_1$ and $\omega_2$: between which multiples of the loss the gradient's norm lies.
+    r"""$(\omega_1,\omega_2)$, between which gradient over loss lies (bias, Theorem 7).
 
     $\omega_1=\beta(1-\beta)\Lambda^{-1}\min_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)$ and
     $\omega_2=\frac12B^2\max_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)$. The lower bound needs
     $1-\beta\le\varphi_{i\,\mathrm{opt}_i}\le\beta$; the paper asks for the second half only.
 
-    Args:
-        best: $\gamma_{i\,\mathrm{opt}_i}$ ``(..., n)``.
-        others: $\gamma_i$ ``(..., n)``.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        beta: $\beta\in(0,1)$.
-
-    Returns:
-        ``(omega_1, omega_2)``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> low, high = theory.bias.gradient_bounds([1.0], [0.0], 1.0, 1.0, beta=0.9)
-        >>> round(float(low), 6), float(high)
-        (0.09, 0.5)
-
-    Reference: bias, Theorem 7.
+    >>> from attnbook import theory
+    >>> low, high = theory.bias.gradient_bounds([1.0], [0.0], 1.0, 1.0, beta=0.9)
+    >>> round(float(low), 6), float(high)
+    (0.09, 0.5)
     """
     top, rest = given.gaps(best, others)
     beta = check.number("beta", beta, above=0.0, below=1.0)
@@ -144,22 +96,11 @@ def gradient_bounds(
 
 
 def polyak_step(B: ArrayLike, omega_1: ArrayLike, *, T: int) -> Array:
-    r"""$(2B^2)^{-1}\omega_1\log(2T-1)$, the largest factor before Polyak's step in Theorem 7.
+    r"""$(2B^2)^{-1}\omega_1\log(2T-1)$, the largest factor before Polyak's step (bias, Theorem 7).
 
-    Args:
-        B: largest token norm.
-        omega_1: lower bound on gradient over loss.
-        T: tokens in a sample.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.polyak_step(1.0, 0.09, T=2)), 5)  # experiments take 1/2
-        0.04944
-
-    Reference: bias, Theorem 7.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.polyak_step(1.0, 0.09, T=2)), 5)  # experiments take 1/2
+    0.04944
     """
     T, B = check.count("T", T, 2), given.positive("B", B)
     return np.asarray(given.positive("omega_1", omega_1) * np.log(2.0 * T - 1.0) / (2.0 * B**2))
@@ -175,35 +116,21 @@ def polyak_constant(
     norm: ArrayLike,
     along: ArrayLike,
 ) -> Array:
-    r"""$C$ of Theorem 7, with $\upsilon=\sup_{t\le T_0}\mathcal L_t/(\mathcal L_t-\mathcal L_*)$.
+    r"""$C$ of Polyak's rate (bias, Theorem 7).
 
     $4\eta^{-1}B^2\Lambda\omega_2\upsilon\big(\|W_{t_0}\|-\langle W_{t_0},\bar W_{mm}\rangle+
-    2B^2\Lambda\omega_1^{-1}(40\Lambda+\eta\upsilon\omega_2\omega_1^{-1})\big)$. The paper does
-    not define $\upsilon$ and sets it as $\nu$ in places; its proof uses the supremum above.
+    2B^2\Lambda\omega_1^{-1}(40\Lambda+\eta\upsilon\omega_2\omega_1^{-1})\big)$ with ``excess``
+    $\upsilon=\sup_{t\le T_0}\mathcal L_t/(\mathcal L_t-\mathcal L_*)$, which the paper does not
+    define (and sets as $\nu$ in places): its proof uses this supremum. ``step`` is the factor
+    before Polyak's step; ``norm`` and ``along`` are as in `rate_constant`.
 
-    Args:
-        step: $\eta$, the factor before Polyak's step.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        omegas: $(\omega_1,\omega_2)$.
-        excess: $\upsilon\ge1$.
-        norm: $\|W_{t_0}\|$.
-        along: $\langle W_{t_0},\bar W_{mm}\rangle$.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> C = theory.bias.polyak_constant(
-        ...     0.04, 1.0, 0.5, omegas=(0.2, 0.5), excess=2.0, norm=1.0, along=1.0)
-        >>> round(float(C))
-        5050
-
-    Reference: bias, Theorem 7.
+    >>> from attnbook import theory
+    >>> C = theory.bias.polyak_constant(
+    ...     0.04, 1.0, 0.5, omegas=(0.2, 0.5), excess=2.0, norm=1.0, along=1.0)
+    >>> round(float(C))
+    5050
     """
-    eta, B = given.positive("step", step), given.positive("B", B)
-    width = given.positive("margin_norm", margin_norm)
+    eta, B, width = given.sizes(step, B, margin_norm)
     low, high = given.positive("omega_1", omegas[0]), given.positive("omega_2", omegas[1])
     upsilon = given.positive("excess", excess)
     if not (upsilon >= 1.0).all():
@@ -215,27 +142,14 @@ def polyak_constant(
 
 
 def two_token_gd(t: ArrayLike, start: float, step: float) -> Array:
-    r"""$\log(e^{W^{11}_0}+\eta t/e)$: gradient descent on two tokens grows like a logarithm.
+    r"""$\log(e^{W^{11}_0}+\eta t/e)$, gradient descent on two tokens (bias, Section 3.3).
 
-    For $x_1=e_1$, $x_2=0$ only $W^{11}$ moves, and once attention is saturated
+    For $x_1=e_1$, $x_2=0$ only $W^{11}$ moves (from ``start``), and once attention is saturated
     $\dot w=\eta e^{-1-w}$.
 
-    Args:
-        t: steps taken, at least 0.
-        start: $W_0^{11}$.
-        step: $\eta$.
-
-    Returns:
-        What $W_t^{11}$ tends to, as an array of the shape of ``t``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.bias.two_token_gd([1e2, 1e3, 1e4], start=0.1, step=1.0).round(4).tolist()
-        [3.6348, 5.9108, 8.2106]
-        >>> theory.bias.two_token_gd([3e3, 1e5], start=0.1, step=1.0).round(4).tolist()
-        [7.0074, 10.513]
-
-    Reference: bias, Section 3.3.
+    >>> from attnbook import theory
+    >>> theory.bias.two_token_gd([1e2, 1e3, 3e3, 1e4, 1e5], start=0.1, step=1.0).round(4).tolist()
+    [3.6348, 5.9108, 7.0074, 8.2106, 10.513]
     """
     steps = given.times(t, 0.0)
     start, step = check.number("start", start), check.number("step", step, above=0.0)
@@ -243,27 +157,17 @@ def two_token_gd(t: ArrayLike, start: float, step: float) -> Array:
 
 
 def two_token_miss(along: ArrayLike, off: ArrayLike) -> Array:
-    r"""$1-w/\sqrt{w^2+c}$, by how much $W$ misses $W_{mm}=e_1e_1^\top$ on two tokens.
+    r"""$1-w/\sqrt{w^2+c}$: how far off $W_{mm}=e_1e_1^\top$ (bias, equation 3, Appendix A.4).
 
-    $w=W^{11}$ and $c=\|W_0\|^2-(W_0^{11})^2$ does not change; about $c/(2w^2)$ for large $w$.
-    Formed without cancellation.
+    ``along`` is $w=W^{11}>0$ and ``off`` $c=\|W_0\|^2-(W_0^{11})^2$, which does not change; about
+    $c/(2w^2)$ for large $w$. Formed without cancellation.
 
-    Args:
-        along: $w>0$.
-        off: $c\ge0$.
-
-    Returns:
-        One minus the cosine.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> w = [0.1 + 0.1 * t for t in (100, 1000, 3000)]  # normalized steps of 0.1
-        >>> [float(f"{x:.3e}") for x in theory.bias.two_token_miss(w, 0.29)]
-        [0.001418, 1.447e-05, 1.61e-06]
-        >>> float(f"{float(theory.bias.two_token_miss(10.5127, 0.29)):.2e}")  # GD after 1e5
-        0.00131
-
-    Reference: bias, equation 3 and Appendix A.4.
+    >>> from attnbook import theory
+    >>> w = [0.1 + 0.1 * t for t in (100, 1000, 3000)]  # normalized steps of 0.1
+    >>> [float(f"{x:.3e}") for x in theory.bias.two_token_miss(w, 0.29)]
+    [0.001418, 1.447e-05, 1.61e-06]
+    >>> float(f"{float(theory.bias.two_token_miss(10.5127, 0.29)):.2e}")  # GD after 1e5
+    0.00131
     """
     w, c = given.positive("along", along), check.frozen("off", off)
     if not (c >= 0).all():

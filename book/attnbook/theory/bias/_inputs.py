@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.problems import TokenProblem
@@ -13,6 +15,11 @@ def positive(name: str, value: object) -> Array:
     if not (found > 0).all():
         raise check.fail(name, "numbers above 0", value)
     return found
+
+
+def sizes(step: object, B: object, margin_norm: object) -> tuple[Array, Array, Array]:
+    r"""$\eta$, $B$ and $\Lambda$."""
+    return positive("step", step), positive("B", B), positive("margin_norm", margin_norm)
 
 
 def times(value: object, least: float = 1.0) -> Array:
@@ -29,6 +36,12 @@ def share(name: str, value: object) -> Array:
     if not ((found > 0) & (found < 1)).all():
         raise check.fail(name, "numbers strictly between 0 and 1", value)
     return found
+
+
+def log_pairs(n: object, delta: object) -> tuple[int, float]:
+    r"""$n$ and $\log(10n^2/\delta)$."""
+    n = check.count("n", n)
+    return n, float(np.log(10.0 * n**2 / check.number("delta", delta, above=0.0, below=1.0)))
 
 
 def gaps(best: object, others: object) -> tuple[Array, Array]:

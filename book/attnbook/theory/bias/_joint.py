@@ -6,49 +6,29 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnbook.theory.bias import _inputs as given
-from attnbook.theory.bias._conditions import _log_pairs, power_sum
+from attnbook.theory.bias._conditions import power_sum
 from attnlab import checks as check
 from attnlab.checks import Array
 
 
 def decoder_norm_bound(t: ArrayLike, step: float) -> Array:
-    r"""$3\eta t^{1/3}$: how long the decoder is at most.
+    r"""$3\eta t^{1/3}$: how long the decoder is at most (bias, Lemma 10).
 
-    Args:
-        t: steps taken, at least 1.
-        step: $\eta$.
-
-    Returns:
-        An array of the shape of ``t``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.bias.decoder_norm_bound([1, 1000], 0.002).round(6).tolist()
-        [0.006, 0.06]
-
-    Reference: bias, Lemma 10.
+    >>> from attnbook import theory
+    >>> theory.bias.decoder_norm_bound([1, 1000], 0.002).round(6).tolist()
+    [0.006, 0.06]
     """
     return np.asarray(3.0 * check.number("step", step, above=0.0) * given.times(t) ** (1.0 / 3.0))
 
 
 def score_gap_bound(t: ArrayLike, step: float, omega_2: float, *, printed: bool = False) -> Array:
-    r"""$\eta\omega_2\sum_{t'<t}(t'+1)^{-2/3}$: how far the optimal token's score leads at least.
+    r"""$\eta\omega_2\sum_{t'<t}(t'+1)^{-2/3}$: lead in score at least (bias, Lemma 11).
 
-    Args:
-        t: steps taken, at least 1.
-        step: $\eta$.
-        omega_2: $\omega_2$ of Lemma 11.
-        printed: the sum as printed (`power_sum`).
+    ``printed`` is that of `power_sum`.
 
-    Returns:
-        An array of the shape of ``t``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.bias.score_gap_bound([1, 1000], 0.002, 0.091).round(6).tolist()
-        [0.000182, 0.005015]
-
-    Reference: bias, Lemma 11.
+    >>> from attnbook import theory
+    >>> theory.bias.score_gap_bound([1, 1000], 0.002, 0.091).round(6).tolist()
+    [0.000182, 0.005015]
     """
     eta = check.number("step", step, above=0.0)
     return np.asarray(
@@ -57,22 +37,11 @@ def score_gap_bound(t: ArrayLike, step: float, omega_2: float, *, printed: bool 
 
 
 def joint_loss_bound(t: ArrayLike, step: float, omega_1: float) -> Array:
-    r"""$\exp(-\frac{\eta\omega_1}2t^{1/3})$, the loss after $t$ joint steps at most.
+    r"""$\exp(-\frac{\eta\omega_1}2t^{1/3})$: the loss at most (bias, Theorem 8, $t$ for $t+1$).
 
-    Args:
-        t: steps taken, at least 1 (the theorem's $t+1$).
-        step: $\eta$.
-        omega_1: $\omega_1$ of Theorem 8.
-
-    Returns:
-        An array of the shape of ``t``.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.bias.joint_loss_bound([1, 1e6], 0.002, 0.119).round(5).tolist()
-        [0.99988, 0.98817]
-
-    Reference: bias, Theorem 8.
+    >>> from attnbook import theory
+    >>> theory.bias.joint_loss_bound([1, 1e6], 0.002, 0.119).round(5).tolist()
+    [0.99988, 0.98817]
     """
     eta = check.number("step", step, above=0.0)
     rate = eta * check.number("omega_1", omega_1, above=0.0) / 2.0
@@ -80,51 +49,27 @@ def joint_loss_bound(t: ArrayLike, step: float, omega_1: float) -> Array:
 
 
 def joint_exponent(B: float, *, n: int, constant: float) -> float:
-    r"""$BC_0/\sqrt n$, the factor before $\eta(t+1)^{1/3}$ in Theorem 2.
+    r"""$BC_0/\sqrt n$, the factor before $\eta(t+1)^{1/3}$ (bias, Theorem 2).
 
-    Theorem 8 proves it with $C_0=1/(16\sqrt{1.5})\approx0.051$. Theorem 2 writes the $C_0$ of
-    Condition 1, which is above 1 (6 in Condition 2).
+    Theorem 8 proves it with $C_0=1/(16\sqrt{1.5})\approx0.051$ (which is $\omega_1/2$). Theorem 2
+    writes the $C_0$ of Condition 1, which is above 1 (6 in Condition 2).
 
-    Args:
-        B: bound on the tokens.
-        n: samples.
-        constant: $C_0$.
-
-    Returns:
-        The factor.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> B = theory.bias.token_bound(3.0, 0.1, 100)
-        >>> half = theory.bias.joint_exponent(B, n=10, constant=1 / (16 * np.sqrt(1.5)))
-        >>> round(2 * half / theory.bias.omega_1(3.0, 0.1, n=10, d=100), 12)
-        1.0
-
-    Reference: bias, Theorem 2.
+    >>> from attnbook import theory
+    >>> B = theory.bias.token_bound(3.0, 0.1, 100)
+    >>> half = theory.bias.joint_exponent(B, n=10, constant=1 / (16 * 1.5**0.5))
+    >>> round(2 * half / theory.bias.omega_1(3.0, 0.1, n=10, d=100), 12)
+    1.0
     """
     B, n = check.number("B", B, above=0.0), check.count("n", n)
     return float(B * check.number("constant", constant, above=0.0) / np.sqrt(n))
 
 
 def joint_norm_bound(t: ArrayLike, step: float, B: ArrayLike, margin_norm: ArrayLike) -> Array:
-    r"""$\eta(2B^2\Lambda)^{-1}\log t$: how long $W_t$ is at least under the decayed update.
+    r"""$\eta(2B^2\Lambda)^{-1}\log t$: the norm at least (bias, equation 55, decayed update).
 
-    Args:
-        t: steps taken, at least 1.
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-
-    Returns:
-        One number a time (and trial).
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.joint_norm_bound(1000, 0.5, 1.0, 2.0)), 4)
-        0.8635
-
-    Reference: bias, equation 55.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.joint_norm_bound(1000, 0.5, 1.0, 2.0)), 4)
+    0.8635
     """
     steps, eta = given.times(t), check.number("step", step, above=0.0)
     B, width = given.positive("B", B), given.positive("margin_norm", margin_norm)
@@ -141,35 +86,19 @@ def joint_norm_threshold(
     delta: float,
     constant: float = 24.0,
 ) -> Array:
-    r"""$R_\epsilon$ of joint training.
+    r"""$R_\epsilon$ of joint training (bias, equation 56).
 
     $2\Lambda\epsilon^{-1}\big(\log(4Cn^2\sqrt{2d}\log(10n^2/\delta)^{-1}\epsilon^{-1})\vee
-    5\log(40B^2\Lambda\epsilon^{-1})\big)$.
+    5\log(40B^2\Lambda\epsilon^{-1})\big)$ with $C\ge24$, the bound on ratios of losses.
 
-    Args:
-        eps: $\epsilon\in(0,1)$.
-        B: bound on the tokens.
-        margin_norm: $\Lambda$.
-        n: samples.
-        d: features.
-        delta: chance of failure, in $(0,1)$.
-        constant: $C\ge24$, the bound on ratios of losses.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> R = theory.bias.joint_norm_threshold(0.5, 1.0, 1.0, n=10, d=100, delta=0.1)
-        >>> round(float(R), 2)
-        87.64
-
-    Reference: bias, equation 56.
+    >>> from attnbook import theory
+    >>> R = theory.bias.joint_norm_threshold(0.5, 1.0, 1.0, n=10, d=100, delta=0.1)
+    >>> round(float(R), 2)
+    87.64
     """
     share, B = given.share("eps", eps), given.positive("B", B)
     width = given.positive("margin_norm", margin_norm)
-    n, log = _log_pairs(n, delta)
-    spread = check.number("constant", constant, least=24.0) * n**2 * np.sqrt(2.0 * d) / log
+    spread = _spread(n, d, delta, constant)
     second = 5.0 * np.log(40.0 * B**2 * width / share)
     return np.asarray(2.0 * width / share * np.maximum(np.log(4.0 * spread / share), second))
 
@@ -185,37 +114,20 @@ def joint_log_waiting_time(
     delta: float,
     constant: float = 24.0,
 ) -> Array:
-    r"""$\log t_\epsilon$ of Theorem 9; $t_\epsilon$ itself leaves float64.
+    r"""$\log t_\epsilon$ of joint training (bias, Theorem 9); $t_\epsilon$ itself leaves float64.
 
     $\frac{(10B\Lambda)^2}\eta\big(\frac{Cn^2\sqrt{2d}}{250\log(10n^2/\delta)}\vee
-    10B^2\Lambda\big)^{1/3}\epsilon^{-4/3}\vee\frac{B^2\Lambda}\eta$.
+    10B^2\Lambda\big)^{1/3}\epsilon^{-4/3}\vee\frac{B^2\Lambda}\eta$ with $C\ge24$.
 
-    Args:
-        eps: $\epsilon\in(0,1)$.
-        step: $\eta$.
-        B: bound on the tokens.
-        margin_norm: $\Lambda$.
-        n: samples.
-        d: features.
-        delta: chance of failure, in $(0,1)$.
-        constant: $C\ge24$.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> log_t = theory.bias.joint_log_waiting_time(
-        ...     0.5, 0.002, 3.674, 0.5, n=10, d=100, delta=0.1)  # as in Figure 3
-        >>> float(f"{float(log_t):.3g}")
-        1730000.0
-
-    Reference: bias, Theorem 9.
+    >>> from attnbook import theory
+    >>> log_t = theory.bias.joint_log_waiting_time(
+    ...     0.5, 0.002, 3.674, 0.5, n=10, d=100, delta=0.1)  # as in Figure 3
+    >>> float(f"{float(log_t):.3g}")
+    1730000.0
     """
-    share, eta = given.share("eps", eps), given.positive("step", step)
-    B, width = given.positive("B", B), given.positive("margin_norm", margin_norm)
-    n, log = _log_pairs(n, delta)
-    spread = check.number("constant", constant, least=24.0) * n**2 * np.sqrt(2.0 * d) / log
+    share = given.share("eps", eps)
+    eta, B, width = given.sizes(step, B, margin_norm)
+    spread = _spread(n, d, delta, constant)
     inside = np.maximum(spread / 250.0, 10.0 * B**2 * width)
     first = (10.0 * B * width) ** 2 / eta * np.cbrt(inside) * share ** (-4.0 / 3.0)
     return np.asarray(np.maximum(first, B**2 * width / eta))
@@ -231,39 +143,31 @@ def decoder_margin_bound(
     noise: float | None = None,
     printed: bool = False,
 ) -> Array:
-    r"""What margin Theorem 10 promises of the decoder.
+    r"""$\frac\gamma{12}-\rho\sqrt{1.5d}\,(1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t))^{-1}$
+    (bias, Theorems 4, 10).
 
-    $\frac\gamma{12}-\rho\sqrt{1.5d}\,(1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t))^{-1}$ for the
-    normalized $\bar u_t$. The statement prints $u_t$, $\frac\gamma4$ and the numerator 1;
-    $\gamma/12$ is what the displayed constants of the proof give.
+    The margin of the normalized $\bar u_t$ at least, $\gamma$ the largest of a unit decoder on the
+    optimal tokens, ``noise`` $\rho\sqrt{1.5d}$. The statement prints $u_t$, $\frac\gamma4$ and the
+    numerator 1 (``printed``); $\gamma/12$ is what the displayed constants of the proof give.
 
-    Args:
-        log_t: $\log t$, at least 0.
-        margin: $\gamma$, the largest margin of a unit decoder on the optimal tokens.
-        step: $\eta$.
-        B: bound on the tokens.
-        margin_norm: $\Lambda$.
-        noise: $\rho\sqrt{1.5d}$ (corrected form only).
-        printed: the right side as printed.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> bound = theory.bias.decoder_margin_bound
-        >>> state = dict(log_t=1e4, margin=0.96, step=0.1, B=1.0, margin_norm=1.0)
-        >>> [round(float(b), 6) for b in (bound(**state, printed=True), bound(**state, noise=1.2))]
-        [0.24, 0.08]
-
-    Reference: bias, Theorem 4 and Theorem 10.
+    >>> from attnbook import theory
+    >>> bound = theory.bias.decoder_margin_bound
+    >>> state = dict(log_t=1e4, margin=0.96, step=0.1, B=1.0, margin_norm=1.0)
+    >>> [round(float(b), 6) for b in (bound(**state, printed=True), bound(**state, noise=1.2))]
+    [0.24, 0.08]
     """
     time = given.times(log_t, 0.0)
-    gamma, eta = given.positive("margin", margin), given.positive("step", step)
-    B, width = given.positive("B", B), given.positive("margin_norm", margin_norm)
+    gamma = given.positive("margin", margin)
+    eta, B, width = given.sizes(step, B, margin_norm)
     rest = 1.0 / (1.0 + np.exp(np.minimum(eta * time / (8.0 * B**2 * width**2), 700.0)))
     if printed:
         return np.asarray(gamma / 4.0 - rest)
     if noise is None:
         raise check.fail("noise", "rho sqrt(1.5 d), for the corrected form", noise)
     return np.asarray(gamma / 12.0 - check.number("noise", noise, above=0.0) * rest)
+
+
+def _spread(n: int, d: int, delta: float, constant: float) -> float:
+    r"""$Cn^2\sqrt{2d}/\log(10n^2/\delta)$."""
+    n, log = given.log_pairs(n, delta)
+    return float(check.number("constant", constant, least=24.0) * n**2 * np.sqrt(2.0 * d) / log)

@@ -20,36 +20,20 @@ def norm_threshold(
     conditioning: ArrayLike,
     printed: bool = False,
 ) -> Array:
-    r"""$R_\epsilon$: beyond this norm the gradient is better aligned with $W_{mm}$ than with $W$.
+    r"""$R_\epsilon$, the norm from which gradients prefer $W_{mm}$ (bias, Lemma 7, equation 36).
 
     $2\Lambda\epsilon^{-1}\big(\log(64nB^2\Lambda\Upsilon T^3\epsilon^{-1})\vee
     5\log(20TB^2\Lambda\epsilon^{-1})\big)$. Equation 36 inverts a factor, so that the paper has
-    $4n(B^2\Lambda)^{-1}$ in place of $64nB^2\Lambda$; the second logarithm hides it nearly
-    always.
+    $4n(B^2\Lambda)^{-1}$ in place of $64nB^2\Lambda$ (``printed``); the second logarithm hides it
+    nearly always.
 
-    Args:
-        eps: $\epsilon\in(0,1)$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        n: samples.
-        T: tokens in a sample.
-        conditioning: $\Upsilon$.
-        printed: the factor as printed.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> R = theory.bias.norm_threshold
-        >>> round(float(R(0.5, 1.0, 8.0, n=20, T=6, conditioning=np.exp(1.0))), 1)  # Figure 2
-        1209.6
-        >>> many = dict(n=10**9, T=2, conditioning=np.exp(1.0))  # where the factor shows
-        >>> [round(float(R(0.5, 1.0, 1.0, printed=p, **many)), 1) for p in (True, False)]
-        [103.5, 114.6]
-
-    Reference: bias, Lemma 7 and equation 36.
+    >>> from attnbook import theory
+    >>> R = theory.bias.norm_threshold
+    >>> round(float(R(0.5, 1.0, 8.0, n=20, T=6, conditioning=2.718281828)), 1)  # Figure 2
+    1209.6
+    >>> many = dict(n=10**9, T=2, conditioning=2.718281828)  # where the factor shows
+    >>> [round(float(R(0.5, 1.0, 1.0, printed=p, **many)), 1) for p in (True, False)]
+    [103.5, 114.6]
     """
     share, B = given.share("eps", eps), given.positive("B", B)
     width = given.positive("margin_norm", margin_norm)
@@ -62,25 +46,15 @@ def norm_threshold(
 
 
 def gap_set(gap: ArrayLike, eps: float) -> IntArray:
-    r"""Which of the three sets of Lemma 7's proof a sample is in.
+    r"""Which of the three sets of Lemma 7 a sample is in: 1, 2 or 3 (bias, proof of Lemma 7).
 
     With $\nu=\epsilon/(1-\epsilon)$ and $\delta_i=\min_\tau\tilde a_{i\,\mathrm{opt}_i}-\tilde
-    a_{i\tau}-1$ at $\tilde W=\|W_{mm}\|\bar W$: constraints violated or barely kept
+    a_{i\tau}-1$ (``gap``) at $\tilde W=\|W_{mm}\|\bar W$: constraints violated or barely kept
     ($\delta_i\le0.3\nu$), kept with a small gap, or well kept ($\delta_i>0.8\nu$).
 
-    Args:
-        gap: $\delta_i$, any shape.
-        eps: $\epsilon\in(0,1)$.
-
-    Returns:
-        1, 2 or 3 for each entry.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.bias.gap_set([-0.2, 0.5, 0.9], eps=0.5).tolist()
-        [1, 2, 3]
-
-    Reference: bias, proof of Lemma 7.
+    >>> from attnbook import theory
+    >>> theory.bias.gap_set([-0.2, 0.5, 0.9], eps=0.5).tolist()
+    [1, 2, 3]
     """
     nu = float(given.share("eps", eps)) / (1.0 - float(eps))
     found = check.frozen("gap", gap)
@@ -97,34 +71,18 @@ def waiting_constant(
     conditioning: ArrayLike,
     printed: bool = False,
 ) -> Array:
-    r"""$c$ of Theorem 5: the number of steps after which $\log t$ dominates a constant.
+    r"""$c=\eta T(16n\Upsilon T^2\vee5)/(20\Lambda)$, from where $\log t$ dominates
+    (bias, Theorem 5).
 
-    $c=\eta T(16n\Upsilon T^2\vee5)/(20\Lambda)$; the paper has $n\Upsilon(B^2\Lambda)^{-2}T^2$
-    in the maximum, which inherits the factor of equation 36.
+    The paper has $n\Upsilon(B^2\Lambda)^{-2}T^2$ in the maximum (``printed``), which inherits the
+    factor of equation 36.
 
-    Args:
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        n: samples.
-        T: tokens in a sample.
-        conditioning: $\Upsilon$.
-        printed: the maximum as printed.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> c = theory.bias.waiting_constant(0.5, 1.0, 1.0, n=1, T=2, conditioning=np.exp(1.0))
-        >>> round(float(c), 3)
-        8.699
-
-    Reference: bias, Theorem 5.
+    >>> from attnbook import theory
+    >>> c = theory.bias.waiting_constant(0.5, 1.0, 1.0, n=1, T=2, conditioning=2.718281828)
+    >>> round(float(c), 3)
+    8.699
     """
-    eta, B = given.positive("step", step), given.positive("B", B)
-    width = given.positive("margin_norm", margin_norm)
+    eta, B, width = given.sizes(step, B, margin_norm)
     n, T = check.count("n", n), check.count("T", T, 2)
     samples = n * given.positive("conditioning", conditioning) * T**2
     samples = samples / (B**2 * width) ** 2 if printed else 16.0 * samples
@@ -141,34 +99,17 @@ def waiting_time(
     conditioning: ArrayLike,
     printed: bool = False,
 ) -> Array:
-    r"""$t_0$ of Theorem 5: from when on the rate holds.
+    r"""$t_0=(10B\Lambda/\sqrt\eta)^3\vee c$: from when on the rate holds (bias, Theorem 5).
 
-    $(10B\Lambda/\sqrt\eta)^3\vee c$. The paper prints $\log c$; its proof needs
+    The paper prints $\log c$ (``printed``, with $c$ as printed); its proof needs
     $\log t\ge\log c$, so that $t\ge c$.
 
-    Args:
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        n: samples.
-        T: tokens in a sample.
-        conditioning: $\Upsilon$.
-        printed: $\log c$, with $c$ as printed.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> fast = dict(step=1.47, B=1.0, margin_norm=0.5, n=100, T=10, conditioning=np.exp(1.0))
-        >>> [round(float(theory.bias.waiting_time(**fast, printed=p))) for p in (True, False)]
-        [70, 639340]
-
-    Reference: bias, Theorem 5.
+    >>> from attnbook import theory
+    >>> fast = dict(step=1.47, B=1.0, margin_norm=0.5, n=100, T=10, conditioning=2.718281828)
+    >>> [round(float(theory.bias.waiting_time(**fast, printed=p))) for p in (True, False)]
+    [70, 639340]
     """
-    eta, B = given.positive("step", step), given.positive("B", B)
-    width = given.positive("margin_norm", margin_norm)
+    eta, B, width = given.sizes(step, B, margin_norm)
     c = waiting_constant(eta, B, width, n=n, T=T, conditioning=conditioning, printed=printed)
     return np.asarray(
         np.maximum((10.0 * B * width / np.sqrt(eta)) ** 3, np.log(c) if printed else c)
@@ -176,61 +117,33 @@ def waiting_time(
 
 
 def epsilon_schedule(t: ArrayLike, step: ArrayLike, B: ArrayLike, margin_norm: ArrayLike) -> Array:
-    r"""$\epsilon_t=80B^2\Lambda^2\log t/(\eta t)$, with which Theorem 5 uses Lemma 7.
+    r"""$\epsilon_t=80B^2\Lambda^2\log t/(\eta t)$ (bias, proof of Theorem 5, for Lemma 7).
 
-    Args:
-        t: steps taken, at least 2.
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
+    At most 1 from $t=(10B\Lambda/\sqrt\eta)^3$ on.
 
-    Returns:
-        One number a trial; at most 1 from $t=(10B\Lambda/\sqrt\eta)^3$ on.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.epsilon_schedule(2456, 0.5493, 1.0, 1.0)), 4)
-        0.4629
-
-    Reference: bias, proof of Theorem 5.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.epsilon_schedule(2456, 0.5493, 1.0, 1.0)), 4)
+    0.4629
     """
-    steps, eta = given.times(t, 2.0), given.positive("step", step)
-    B, width = given.positive("B", B), given.positive("margin_norm", margin_norm)
+    steps = given.times(t, 2.0)
+    eta, B, width = given.sizes(step, B, margin_norm)
     return np.asarray(80.0 * B**2 * width**2 * np.log(steps) / (eta * steps))
 
 
 def rate_constant(
-    step: ArrayLike,
-    B: ArrayLike,
-    margin_norm: ArrayLike,
-    *,
-    norm: ArrayLike,
-    along: ArrayLike,
+    step: ArrayLike, B: ArrayLike, margin_norm: ArrayLike, *, norm: ArrayLike, along: ArrayLike
 ) -> Array:
-    r"""$C$ of Theorem 5, from the state at $t_0$.
+    r"""$C$ of normalized descent's rate, from the state at $t_0$ (bias, Theorem 5).
 
-    $4B^2\Lambda(\|W_{t_0}\|-\langle W_{t_0},\bar W_{mm}\rangle+2B^2\Lambda(40\Lambda+\eta))/\eta$.
+    $4B^2\Lambda(\|W_{t_0}\|-\langle W_{t_0},\bar W_{mm}\rangle+2B^2\Lambda(40\Lambda+\eta))/\eta$;
+    ``norm`` is $\|W_{t_0}\|$ and ``along`` the inner product.
 
-    Args:
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        norm: $\|W_{t_0}\|$.
-        along: $\langle W_{t_0},\bar W_{mm}\rangle$.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> C = theory.bias.rate_constant(0.5, 1.0, 0.5, norm=1.0, along=1.0)
-        >>> float(C)  # never below 320 (B^2 Lambda)^3 / (eta B^2)
-        82.0
-
-    Reference: bias, Theorem 5.
+    >>> from attnbook import theory
+    >>> C = theory.bias.rate_constant(0.5, 1.0, 0.5, norm=1.0, along=1.0)
+    >>> float(C)  # never below 320 (B^2 Lambda)^3 / (eta B^2), here 80
+    82.0
     """
-    eta, B = given.positive("step", step), given.positive("B", B)
-    width = given.positive("margin_norm", margin_norm)
+    eta, B, width = given.sizes(step, B, margin_norm)
     missing = check.frozen("norm", norm) - check.frozen("along", along)
     if not (missing >= -1e-9 * (1.0 + np.abs(norm))).all():
         raise check.fail("along", "a component of at most the norm", along)
@@ -239,21 +152,11 @@ def rate_constant(
 
 
 def rate_bound(t: ArrayLike, constant: ArrayLike) -> Array:
-    r"""$1-C(\log t)^2/t$: how well $W_t$ is aligned with $W_{mm}$ at least.
+    r"""$1-C(\log t)^2/t$: the cosine of $W_t$ and $W_{mm}$ at least (bias, Theorems 1 and 5).
 
-    Args:
-        t: steps taken, at least 1.
-        constant: $C$.
-
-    Returns:
-        A bound on the cosine; vacuous where it is below -1.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.rate_bound(1e5, 82.0)), 4)
-        0.8913
-
-    Reference: bias, Theorem 1 and Theorem 5.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.rate_bound(1e5, 82.0)), 4)
+    0.8913
     """
     steps = given.times(t)
     return np.asarray(1.0 - given.positive("constant", constant) * np.log(steps) ** 2 / steps)
@@ -262,51 +165,27 @@ def rate_bound(t: ArrayLike, constant: ArrayLike) -> Array:
 def saturation_exponent(
     t: ArrayLike, step: ArrayLike, B: ArrayLike, margin_norm: ArrayLike
 ) -> Array:
-    r"""$\eta t/(8B^2\Lambda^2)$: by how much the optimal logit leads at least, after Lemma 8.
+    r"""$\eta t/(8B^2\Lambda^2)$: the optimal logit's lead at least (bias, Lemma 8 and equation 38).
 
-    Args:
-        t: steps taken, at least 1.
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.saturation_exponent(2000, 0.025, 1.0, 8.0)), 4)
-        0.0977
-
-    Reference: bias, equation 38.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.saturation_exponent(2000, 0.025, 1.0, 8.0)), 4)
+    0.0977
     """
-    steps, eta = given.times(t), given.positive("step", step)
-    B, width = given.positive("B", B), given.positive("margin_norm", margin_norm)
+    steps = given.times(t)
+    eta, B, width = given.sizes(step, B, margin_norm)
     return np.asarray(eta * steps / (8.0 * B**2 * width**2))
 
 
 def saturation_bound(
     t: ArrayLike, step: ArrayLike, B: ArrayLike, margin_norm: ArrayLike, *, T: int
 ) -> Array:
-    r"""$(1+(T-1)e^{-\eta t/(8B^2\Lambda^2)})^{-1}$: attention on the optimal token at least.
+    r"""$(1+(T-1)e^{-\eta t/(8B^2\Lambda^2)})^{-1}$: attention on the optimal token at least
+    (bias, Lemmas 1 and 8).
 
-    Args:
-        t: steps taken, at least 1.
-        step: $\eta$.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        T: tokens in a sample.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> bound = theory.bias.saturation_bound(2000, 0.025, 1.0, 8.0, T=6)
-        >>> round(float(bound), 3)  # close to 1/6, where Figure 2 has reached .98
-        0.181
-
-    Reference: bias, Lemma 1 and Lemma 8.
+    >>> from attnbook import theory
+    >>> bound = theory.bias.saturation_bound(2000, 0.025, 1.0, 8.0, T=6)
+    >>> round(float(bound), 3)  # close to 1/6, where Figure 2 has reached .98
+    0.181
     """
     T = check.count("T", T, 2)
     lead = saturation_exponent(t, step, B, margin_norm)
@@ -316,27 +195,15 @@ def saturation_bound(
 def saturation_time(
     constant: ArrayLike, B: ArrayLike, margin_norm: ArrayLike, *, printed: bool = False
 ) -> Array:
-    r"""From when on Lemma 8 promises the saturation of attention (where this exceeds $t_0$).
+    r"""From when on attention saturates, where this exceeds $t_0$ (bias, Lemma 8 and equation 38).
 
     The proof needs $t\ge2^{11}(B^2\Lambda)^4C(\log t)^2$; the paper prints
-    $2^{11}(B^2\Lambda)^2C$, with exponent 2 and without the logarithm.
+    $2^{11}(B^2\Lambda)^2C$ (``printed``), with exponent 2 and without the logarithm.
 
-    Args:
-        constant: $C$ of Theorem 5.
-        B: largest token norm.
-        margin_norm: $\Lambda$.
-        printed: the paper's form.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> time = theory.bias.saturation_time
-        >>> [float(f"{float(time(320.0, 1.0, 1.0, printed=p)):.3g}") for p in (True, False)]
-        [655000.0, 244000000.0]
-
-    Reference: bias, Lemma 8 and equation 38.
+    >>> from attnbook import theory
+    >>> time = theory.bias.saturation_time
+    >>> [float(f"{float(time(320.0, 1.0, 1.0, printed=p)):.3g}") for p in (True, False)]
+    [655000.0, 244000000.0]
     """
     C, B = given.positive("constant", constant), given.positive("B", B)
     size = B**2 * given.positive("margin_norm", margin_norm)

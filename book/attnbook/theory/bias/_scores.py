@@ -14,25 +14,17 @@ FORMS = ("proof", "main", "table")
 
 
 def split_scores(problem: TokenProblem) -> tuple[Array, Array, Array]:
-    r"""Scores of the optimal token, lowest score of the others, and how much those differ.
+    r"""Scores of the optimal tokens, the lowest others and the others' spread (bias, Definition 1).
 
     $\gamma_{i\,\mathrm{opt}_i}$, $\gamma_i=\min_{\tau\ne\mathrm{opt}_i}\gamma_{i\tau}$ and
-    $\max_{\tau\ne\mathrm{opt}_i}\gamma_{i\tau}-\gamma_i$, which Assumption 2 wants to be 0.
+    $\max_{\tau\ne\mathrm{opt}_i}\gamma_{i\tau}-\gamma_i$, ``(..., n)`` each;
+    Assumption 2 wants the last to be 0.
 
-    Args:
-        problem: the data, with any leading axes.
-
-    Returns:
-        ``(best, others, spread)``, each of shape ``(..., n)``.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.orthogonal(n=3, T=4, d=9, rho=0.1, rng=0)
-        >>> [part.tolist() for part in theory.bias.split_scores(p)]
-        [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
-
-    Reference: bias, Definition 1, Section 3.1 and Assumption 2.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> p = problems.orthogonal(n=3, T=4, d=9, rho=0.1, rng=0)
+    >>> [part.tolist() for part in theory.bias.split_scores(p)]
+    [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     """
     problem = given.tokens(problem)
     chosen = np.arange(problem.T) == problem.optimal[..., None]
@@ -42,32 +34,21 @@ def split_scores(problem: TokenProblem) -> tuple[Array, Array, Array]:
 
 
 def conditioning(best: ArrayLike, others: ArrayLike, *, form: str = "proof") -> Array:
-    r"""$\Upsilon$, how much score gaps and losses vary between samples.
+    r"""$\Upsilon$: how much score gaps and losses vary (bias, Section 3.1, Table 1, equation 22).
 
     The paper has three forms. With $\kappa=\max_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)/
-    \min_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)$ the proof of Lemma 3 needs
-    $\kappa\max_ie^{\gamma_{i\,\mathrm{opt}_i}}/\min_ie^{\gamma_i}$; Section 3.1 defines
-    $\kappa\max_ie^{\gamma_{i\,\mathrm{opt}_i}-\gamma_i}$ and Table 1
-    $\kappa\min_ie^{\gamma_{i\,\mathrm{opt}_i}}/\max_ie^{\gamma_i}$. Where all samples have the
-    same scores the three agree.
+    \min_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)$ the ``"proof"`` of Lemma 3 needs
+    $\kappa\max_ie^{\gamma_{i\,\mathrm{opt}_i}}/\min_ie^{\gamma_i}$, the safe one; Section 3.1
+    (``"main"``) defines $\kappa\max_ie^{\gamma_{i\,\mathrm{opt}_i}-\gamma_i}$ and Table 1
+    (``"table"``) $\kappa\min_ie^{\gamma_{i\,\mathrm{opt}_i}}/\max_ie^{\gamma_i}$. Where all
+    samples have the same scores the three agree.
 
-    Args:
-        best: $\gamma_{i\,\mathrm{opt}_i}$ ``(..., n)``.
-        others: $\gamma_i$ ``(..., n)``.
-        form: ``"proof"``, the safe one, ``"main"`` or ``"table"``.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> forms = ("main", "table", "proof")
-        >>> [round(float(theory.bias.conditioning([1, 2], [0, 0.5], form=f)), 2) for f in forms]
-        [6.72, 2.47, 11.08]
-        >>> round(float(theory.bias.conditioning([1, 1], [0, 0])), 6)
-        2.718282
-
-    Reference: bias, Section 3.1, Table 1 and equation 22.
+    >>> from attnbook import theory
+    >>> forms = ("main", "table", "proof")
+    >>> [round(float(theory.bias.conditioning([1, 2], [0, 0.5], form=f)), 2) for f in forms]
+    [6.72, 2.47, 11.08]
+    >>> round(float(theory.bias.conditioning([1, 1], [0, 0])), 6)
+    2.718282
     """
     top, rest = given.gaps(best, others)
     check.choice("form", form, FORMS)
@@ -83,28 +64,16 @@ def conditioning(best: ArrayLike, others: ArrayLike, *, form: str = "proof") -> 
 
 
 def loss_scale(best: ArrayLike, others: ArrayLike, *, printed: bool = False) -> Array:
-    r"""$\zeta$, the largest score gap times the largest loss, which limits the step of GD.
+    r"""$\zeta$, largest score gap times largest loss (bias, Table 1 and Theorem 6).
 
     The proof of Theorem 6 needs $\max_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)\max_ie^{-\gamma_i}$;
-    Table 1 prints $\max_ie^{\gamma_i}$ in a denominator, which is smaller where the $\gamma_i$
-    differ.
+    Table 1 prints $\max_ie^{\gamma_i}$ in a denominator (``printed``), which is smaller where the
+    $\gamma_i$ differ.
 
-    Args:
-        best: $\gamma_{i\,\mathrm{opt}_i}$ ``(..., n)``.
-        others: $\gamma_i$ ``(..., n)``.
-        printed: the form of Table 1.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.bias.loss_scale([1.0, 2.0], [0.0, 0.5]))
-        1.5
-        >>> round(float(theory.bias.loss_scale([1.0, 2.0], [0.0, 0.5], printed=True)), 4)
-        0.9098
-
-    Reference: bias, Table 1 and Theorem 6.
+    >>> from attnbook import theory
+    >>> zeta = theory.bias.loss_scale
+    >>> [round(float(zeta([1, 2], [0, 0.5], printed=p)), 4) for p in (False, True)]
+    [1.5, 0.9098]
     """
     top, rest = given.gaps(best, others)
     edge = rest.max(axis=-1) if printed else rest.min(axis=-1)
@@ -112,29 +81,19 @@ def loss_scale(best: ArrayLike, others: ArrayLike, *, printed: bool = False) -> 
 
 
 def gradient_along(attention: ArrayLike, scores: ArrayLike, logits: ArrayLike) -> Array:
-    r"""How fast the loss falls along a direction, under Assumption 2.
+    r"""How fast the loss falls along $W'$, under Assumption 2 (bias, equations 5 and 14).
 
     $\langle-\nabla\mathcal L(W),W'\rangle=\frac1n\sum_i\ell_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)
     \varphi_{i\,\mathrm{opt}_i}(1-\varphi_{i\,\mathrm{opt}_i})h_i$ with
     $h_i=a_{i\,\mathrm{opt}_i}-\sum_{\tau\ne\mathrm{opt}_i}\varphi_{i\tau}a_{i\tau}/
     \sum_{\tau\ne\mathrm{opt}_i}\varphi_{i\tau}$ for the exponential loss; only the scores of one
-    other token of each sample enter.
+    other token of each sample enter. ``attention`` $\varphi$ at $W$, ``scores`` $\gamma$ and
+    ``logits`` $a_i=X_iW'x_{i1}$ are ``(..., n, T)``.
 
-    Args:
-        attention: $\varphi$ at $W$, shape ``(..., n, T)``.
-        scores: $\gamma$, shape ``(..., n, T)``, equal on the tokens that are not optimal.
-        logits: $a_i=X_iW'x_{i1}$ of the direction, shape ``(..., n, T)``.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> value = theory.bias.gradient_along([[0.5, 0.5]], [[1.0, 0.0]], [[1.0, 0.0]])
-        >>> round(float(value), 6)  # exp(-1/2) / 4
-        0.151633
-
-    Reference: bias, equations 5 and 14.
+    >>> from attnbook import theory
+    >>> value = theory.bias.gradient_along([[0.5, 0.5]], [[1.0, 0.0]], [[1.0, 0.0]])
+    >>> round(float(value), 6)  # exp(-1/2) / 4
+    0.151633
     """
     s = check.frozen("attention", attention, ndim=2)
     gamma = check.frozen("scores", scores, ndim=2)

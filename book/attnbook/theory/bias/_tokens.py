@@ -12,52 +12,31 @@ from attnlab.problems import TokenProblem
 
 
 def orthogonality_needed(n: int, T: int, conditioning: ArrayLike) -> Array:
-    r"""$4n\Upsilon T$, the factor that Assumption 1 asks for.
+    r"""$4n\Upsilon T$, the factor that nearly orthogonal tokens need (bias, Assumption 1).
 
-    Args:
-        n: samples.
-        T: tokens in a sample.
-        conditioning: $\Upsilon$, shape of the trials.
-
-    Returns:
-        One number a trial.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> round(float(theory.bias.orthogonality_needed(20, 6, np.exp(1.0))))  # Figure 2
-        1305
-
-    Reference: bias, Assumption 1.
+    >>> from attnbook import theory
+    >>> round(float(theory.bias.orthogonality_needed(20, 6, 2.718281828)))  # Figure 2
+    1305
     """
     n, T = check.count("n", n), check.count("T", T, 2)
     return np.asarray(4.0 * n * T * given.positive("conditioning", conditioning))
 
 
 def orthogonality(problem: TokenProblem, *, symmetric: bool = False) -> Array:
-    r"""The largest factor for which the inequalities of Assumption 1 hold.
+    r"""The factor that the tokens allow, to compare with $4n\Upsilon T$ (bias, Assumption 1).
 
-    The smallest of $\|x_{i\tau}\|^2/|\langle x_{i\tau},x_{j\tau'}\rangle|$ over $j\ne i$ and
+    The largest with which the inequalities hold (infinite where all products are 0): the smallest
+    of $\|x_{i\tau}\|^2/|\langle x_{i\tau},x_{j\tau'}\rangle|$ over $j\ne i$ and
     $\tau'\ne\mathrm{opt}_j$, and of $\langle x_{i\,\mathrm{opt}_i},x_{j\,\mathrm{opt}_j}\rangle/
-    |\langle x_{i\tau},x_{k\tau'}\rangle|$ over $y_i=y_j\ne y_k$. The symmetric form has
-    $\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2$ in the first one, which is what the proofs of Lemma 3
-    and of Lemma 6 use.
+    |\langle x_{i\tau},x_{k\tau'}\rangle|$ over $y_i=y_j\ne y_k$. ``symmetric`` has
+    $\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2$ in the first one, which is what the proofs of Lemmas 3
+    and 6 use.
 
-    Args:
-        problem: the data.
-        symmetric: the smaller of the two squared norms in the first inequality.
-
-    Returns:
-        One number a trial, to compare with $4n\Upsilon T$; infinite where all products are 0.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> wide = problems.orthogonal(n=2, T=2, d=3000, rho=1.0, U=20.0, rng=0)
-        >>> bool(theory.bias.orthogonality(wide) > 20)
-        True
-
-    Reference: bias, Assumption 1.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> wide = problems.orthogonal(n=2, T=2, d=3000, rho=1.0, U=20.0, rng=0)
+    >>> bool(theory.bias.orthogonality(wide) > 20)
+    True
     """
     problem = given.tokens(problem)
     G, sample, optimal = _gram(problem)
@@ -76,30 +55,20 @@ def orthogonality(problem: TokenProblem, *, symmetric: bool = False) -> Array:
 
 
 def optimal_geometry(problem: TokenProblem) -> tuple[Array, Array]:
-    r"""Two things that Assumption 1 leaves open and the proof of Lemma 3 uses.
+    r"""Two things that Assumption 1 leaves open (bias, equations 20 and 21, for Lemma 3).
 
     The largest $|\langle x_{i\,\mathrm{opt}_i},x_{j\,\mathrm{opt}_j}\rangle|/
     (\|x_{i\,\mathrm{opt}_i}\|^2\wedge\|x_{j\,\mathrm{opt}_j}\|^2)$ over $j\ne i$ with $y_i=y_j$
-    (at most 2 is enough), and the smallest $\langle x_{i\,\mathrm{opt}_i}-x_{i\tau},
-    x_{i\,\mathrm{opt}_i}-x_{i\tau'}\rangle/\|x_{i\,\mathrm{opt}_i}\|^2$ over $\tau,\tau'\ne
-    \mathrm{opt}_i$ (at least 3/4 is enough).
+    (at most 2 is enough; 0 without such a pair), and the smallest $\langle x_{i\,\mathrm{opt}_i}-
+    x_{i\tau},x_{i\,\mathrm{opt}_i}-x_{i\tau'}\rangle/\|x_{i\,\mathrm{opt}_i}\|^2$ over $\tau,\tau'
+    \ne\mathrm{opt}_i$ (at least 3/4 is enough).
 
-    Args:
-        problem: the data.
-
-    Returns:
-        ``(largest, smallest)``, one number a trial each; the first is 0 where no two samples
-        share a label.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.orthogonal(n=4, T=3, d=9, rho=0.1, rng=0)
-        >>> large, small = theory.bias.optimal_geometry(p)
-        >>> round(float(large), 12), bool(small > 0.75)
-        (1.0, True)
-
-    Reference: bias, equations 20 and 21 in the proof of Lemma 3.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> p = problems.orthogonal(n=4, T=3, d=9, rho=0.1, rng=0)
+    >>> large, small = theory.bias.optimal_geometry(p)
+    >>> round(float(large), 12), bool(small > 0.75)
+    (1.0, True)
     """
     problem = given.tokens(problem)
     P = _between_optimal(problem)
@@ -120,24 +89,15 @@ def optimal_geometry(problem: TokenProblem) -> tuple[Array, Array]:
 
 
 def example_dimension(n: int, T: int, delta: float) -> float:
-    r"""$n^2T^2\log(4n/\delta)$: Example 1 is nearly orthogonal for $d$ of this order.
+    r"""$n^2T^2\log(4n/\delta)$, the order of $d$ that is enough (bias, Example 1, Lemma 6).
 
-    Args:
-        n: samples.
-        T: tokens in a sample.
-        delta: chance of failure that is accepted, in $(0,1)$.
+    A constant stays open in the paper.
 
-    Returns:
-        The order of $d$; a constant stays open in the paper.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnbook import theory
-        >>> order = theory.bias.example_dimension(20, 6, 0.1)  # Figure 2, where d is 100
-        >>> round(order / np.log(4 * 20 / 0.1)), round(order)
-        (14400, 96258)
-
-    Reference: bias, Example 1 and Lemma 6.
+    >>> import math
+    >>> from attnbook import theory
+    >>> order = theory.bias.example_dimension(20, 6, 0.1)  # Figure 2, where d is 100
+    >>> round(order / math.log(4 * 20 / 0.1)), round(order)
+    (14400, 96258)
     """
     n, T = check.count("n", n), check.count("T", T, 2)
     delta = check.number("delta", delta, above=0.0, below=1.0)
@@ -145,24 +105,14 @@ def example_dimension(n: int, T: int, delta: float) -> float:
 
 
 def example_signal(n: int, T: int, d: int, rho: float, sigma: float = 0.0) -> float:
-    r"""$(\sigma\vee\rho)^2nT\sqrt d$: the order of $U^2$ that Example 1 asks for.
+    r"""$(\sigma\vee\rho)^2nT\sqrt d$, the order of $U^2$ that is asked for (bias, Example 1).
 
-    Args:
-        n: samples.
-        T: tokens in a sample.
-        d: features.
-        rho: size of the noise in the other tokens.
-        sigma: size of the noise in the optimal token.
+    $\rho$ and $\sigma$ are the noise in the other and in the optimal token; logarithms and a
+    constant stay open in the paper.
 
-    Returns:
-        The order of $U^2$; logarithms and a constant stay open in the paper.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> round(theory.bias.example_signal(20, 6, 100, 0.05), 9)  # Figure 2, where U is 1
-        3.0
-
-    Reference: bias, Example 1.
+    >>> from attnbook import theory
+    >>> round(theory.bias.example_signal(20, 6, 100, 0.05), 9)  # Figure 2, where U is 1
+    3.0
     """
     n, T, d = check.count("n", n), check.count("T", T, 2), check.count("d", d)
     rho, sigma = check.number("rho", rho, above=0.0), check.number("sigma", sigma, least=0.0)

@@ -1,4 +1,14 @@
-"""Constants of "Transformers as Support Vector Machines"."""
+r"""Constants of "Transformers as Support Vector Machines".
+
+What comes back is one number a trial unless said.
+
+- ``tokens``: a selection $\alpha$, ``(..., n)``; None for the optimal tokens. ``W_mm``: its
+  max-margin direction, ``(..., d, d)``, of length $1/\Theta$.
+- ``attention``: $s$ at $W$, ``(..., n, T)``; ``slopes``: $|\ell'_i|$ there, ``(..., n)``.
+- ``spread``: $B$, ``gap``: $c_\alpha$, ``margin``: $\Xi$ and ``shortfall``: $\delta$ of the paths.
+- ``printed``: where the paper prints what its proof does not give, True is the printed form and
+  the default the corrected one.
+"""
 
 from attnbook.theory.svm._descent import (
     LossConstants,
@@ -43,7 +53,7 @@ from attnbook.theory.svm._softmax import (
     softmax_covariance,
 )
 from attnbook.theory.svm._tokens import features, score_gaps, span, token_margins
-from attnbook.theory.svm._water_filling import sufficient_range, thresholds, water_filling
+from attnbook.theory.svm._water_filling import thresholds, water_filling
 
 __all__ = [
     "LocalConstants",
@@ -83,7 +93,6 @@ __all__ = [
     "score_gaps",
     "softmax_covariance",
     "span",
-    "sufficient_range",
     "thresholds",
     "token_margins",
     "water_filling",

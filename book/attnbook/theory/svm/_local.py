@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attnbook.theory.svm._global import reach
-from attnbook.theory.svm._tokens import frobenius, matrices, others, span, token_margins
+from attnbook.theory.svm._global import overtaking, reach
+from attnbook.theory.svm._tokens import frobenius, leads, matrices, others, span, token_margins
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray
 from attnlab.problems import TokenProblem, selection
@@ -19,30 +19,21 @@ SUPPORT = 1e-6  # a margin of 1 up to this much
 
 @dataclass(frozen=True, eq=False)
 class LocalConstants:
-    r"""The cone in which gradient descent stays with a locally optimal selection.
+    r"""The cone in which descent stays with a locally optimal selection (svm, equations 67 and 74).
 
-    Args:
-        delta: $\delta=\frac12\min(x_{it}-x_{i\tau})^\top W^{mm}_\alpha z_i$ over support tokens
-            $t$ and other tokens $\tau$; infinite where there are no other tokens.
-        reach: $A=\max\|x_{it}z_i^\top\|/\Theta$.
-        mu: $\mu=\frac18(\min(\frac12,\delta)/A)^2$, the cone's opening.
-        span: $\Gamma$, the largest difference of scores in a sample.
-        gap: $\gamma^{gap}_{\min}$, the least lead of a selected token over its support tokens.
-        norm: $\|W^{mm}_\alpha\|_F=1/\Theta$.
-        radius: $R=\frac{\max(2,1/\delta)}\Theta\log\frac{64T\Gamma A}{\gamma^{gap}_{\min}}$.
+    - ``delta``: $\delta=\frac12\min(x_{it}-x_{i\tau})^\top W^{mm}_\alpha z_i$ over support tokens
+      $t$ and other tokens $\tau$; infinite where there are no other tokens.
+    - ``reach``: $A=\max\|x_{it}z_i^\top\|/\Theta$.
+    - ``mu``: $\mu=\frac18(\min(\frac12,\delta)/A)^2$, the cone's opening.
+    - ``span``: $\Gamma$, the largest difference of scores in a sample.
+    - ``gap``: $\gamma^{gap}_{\min}$, the least lead of a selected token over its support tokens.
+    - ``norm``: $\|W^{mm}_\alpha\|_F=1/\Theta$.
+    - ``radius``: $R=\frac{\max(2,1/\delta)}\Theta\log\frac{64T\Gamma A}{\gamma^{gap}_{\min}}$.
 
-    Returns:
-        A frozen record; every entry has the shape of the trials.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> found = theory.svm.local_constants(problems.two_token(), np.diag([1.0, 0.0]))
-        >>> found
-        LocalConstants(delta=inf, reach=1, mu=0.03125, span=1, gap=1, norm=1, radius=9.704)
-
-    Reference: svm, equations 67 and 74.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> theory.svm.local_constants(problems.two_token(), [[1, 0], [0, 0]])
+    LocalConstants(delta=inf, reach=1, mu=0.03125, span=1, gap=1, norm=1, radius=9.704)
     """
 
     delta: Array
@@ -63,34 +54,20 @@ class LocalConstants:
 def local_constants(
     problem: TokenProblem, W_mm: ArrayLike, tokens: Any = None, *, printed: bool = False
 ) -> LocalConstants:
-    r"""$\delta$, $A$, $\mu$, $\Gamma$, $\gamma^{gap}_{\min}$ and $R$ of Theorem 7.
+    r"""$\delta$, $A$, $\mu$, $\Gamma$, $\gamma^{gap}_{\min}$ and $R$ (svm, Theorem 7).
 
-    A sample without support tokens does not enter the printed $\delta$, although one of its
-    tokens may come near inside the cone: unless ``printed`` it enters with its least margin in
-    place of 1, halved once more so that its tokens stay behind the support tokens of the others.
+    ``tokens`` are a locally optimal selection. A sample without support tokens does not enter the
+    printed $\delta$ (``printed``), although one of its tokens may come near inside the cone:
+    corrected, it enters with its least margin in place of 1, halved once more so that its tokens
+    stay behind the support tokens of the others.
 
-    Args:
-        problem: the data.
-        W_mm: the max-margin direction of the selection, ``(..., d, d)``.
-        tokens: the locally optimal selection $\alpha$ ``(..., n)``; None for the optimal tokens.
-        printed: take $\delta$ over samples with support tokens only.
-
-    Returns:
-        `LocalConstants`.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.bad_direction()
-        >>> W = theory.svm.features(p)[0, 0] / 4.3264  # margins 1 and 5.325 at the second tokens
-        >>> found = theory.svm.local_constants(p, W, [1, 1])
-        >>> float(found.delta.round(4)), float(found.reach.round(3)), float(found.radius.round(2))
-        (1.0814, 3.125, 6.64)
-        >>> float(theory.svm.local_constants(p, W, [1, 1], printed=True).delta)
-        inf
-
-    Reference: svm, Theorem 7, equations 67 and 74.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> p = problems.bad_direction()
+    >>> W = theory.svm.features(p)[0, 0] / 4.3264  # margins 1 and 5.325 at the second tokens
+    >>> both = [theory.svm.local_constants(p, W, [1, 1], printed=x) for x in (True, False)]
+    >>> [(float(c.delta.round(4)), float(c.reach.round(3)), float(c.radius.round(2))) for c in both]
+    [(inf, 3.125, 6.64), (1.0814, 3.125, 6.64)]
     """
     alpha = selection(problem, tokens)
     W = matrices("W_mm", W_mm, problem)
@@ -100,7 +77,7 @@ def local_constants(
     beyond = (np.where(far, margins, np.inf).min(axis=-1) - 1.0) / 2.0
     beyond = np.where(bare, np.inf if printed else beyond / 2.0, beyond)
     delta = beyond.min(axis=-1)
-    gap = np.where(bare, np.inf, _leads(problem, near, alpha)[0]).min(axis=-1)
+    gap = np.where(bare, np.inf, leads(problem, near, alpha)[0]).min(axis=-1)
     if not (np.isfinite(gap) & (gap > 0.0)).all():
         raise check.fail("tokens", "a locally optimal selection with its own W_mm", "another one")
     A, norm, Gamma = reach(problem, W), frobenius(W), span(problem)
@@ -120,109 +97,63 @@ def lemma_13_bounds(
     slopes: ArrayLike,
     tokens: Any = None,
 ) -> tuple[Array, Array]:
-    r"""Between which numbers $-\langle\nabla\mathcal L(W),V\rangle$ lies in the local cone.
+    r"""Both bounds on $-\langle\nabla\mathcal L(W),V\rangle$ in the local cone (svm, Lemma 13).
 
     $\frac1{8n}\sum_i|\ell'_i|q_i\gamma_i^{gap}$ and $\frac2n\sum_i|\ell'_i|q_i\bar\gamma_i^{gap}$
     with $q_i=1-s_{i\alpha_i}$ and the gaps over support tokens, which every sample must have. In
     the paper's equation 75 the order is reversed.
 
-    Args:
-        problem: the data.
-        W_mm: the max-margin direction of the selection, ``(..., d, d)``.
-        attention: $s$ at $W$, ``(..., n, T)``.
-        slopes: $|\ell'_i|$ at $W$, ``(..., n)``.
-        tokens: the selection $\alpha$ ``(..., n)``; None for the optimal tokens.
-
-    Returns:
-        The lower and the upper bound, one number a trial each.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p, W = problems.two_token(), np.diag([1.0, 0.0])
-        >>> low, high = theory.svm.lemma_13_bounds(p, W, [[0.92, 0.08]], [0.5])
-        >>> float(low.round(6)), float(high.round(6))
-        (0.005, 0.08)
-
-    Reference: svm, Lemma 13 and equation 75.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> p, W = problems.two_token(), [[1, 0], [0, 0]]
+    >>> low, high = theory.svm.lemma_13_bounds(p, W, [[0.92, 0.08]], [0.5])
+    >>> float(low.round(6)), float(high.round(6))
+    (0.005, 0.08)
     """
     alpha = selection(problem, tokens)
     s, slope = check.frozen("attention", attention, ndim=2), check.frozen("slopes", slopes, ndim=1)
     near, _ = support(problem, matrices("W_mm", W_mm, problem), alpha)
     if not near.any(axis=-1).all():
         raise check.fail("tokens", "support tokens in every sample", "a sample without one")
-    least, most = _leads(problem, near, alpha)
+    least, most = leads(problem, near, alpha)
     missing = np.where(others(problem, alpha), s, 0.0).sum(axis=-1)
     low = (slope * missing * least).mean(axis=-1) / 8.0
     return np.asarray(low), np.asarray(2.0 * (slope * missing * most).mean(axis=-1))
 
 
 def lemma_14_radius(
-    problem: TokenProblem,
-    constants: LocalConstants,
-    pi: float,
-    slope_ratio: float = 1.0,
+    problem: TokenProblem, constants: LocalConstants, pi: float, slope_ratio: float = 1.0
 ) -> Array:
-    r"""A radius from which the gradient points more to $W^{mm}_\alpha$ than to $W$ in the cone.
+    r"""From here on gradients prefer $W^{mm}_\alpha$ to $W$ in the local cone (svm, Lemma 14).
 
     The larger of $\frac{\max(2,1/\delta)}\Theta\log\frac{96T\Gamma A}{\pi\gamma^{gap}_{\min}}$
-    (the paper's constant $C$, made explicit) and
-    $\frac1{\nu\Theta}\log\frac{8nr\,T\Gamma A}{\pi\gamma^{gap}_{\min}}$ with
-    $\nu=\pi^2/(64A^2)$, $r$ the ratio of the largest to the least $|\ell'|$.
+    (the paper's constant $C$, made explicit) and the second radius of `lemma_11_radius`;
+    ``constants`` are `local_constants`.
 
-    Args:
-        problem: the data.
-        constants: what `local_constants` found.
-        pi: $\pi$, above 0 and at most 1.
-        slope_ratio: $r\ge1$.
-
-    Returns:
-        One radius a trial.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.two_token()
-        >>> found = theory.svm.local_constants(p, np.diag([1.0, 0.0]))
-        >>> float(theory.svm.lemma_14_radius(p, found, pi=1.0).round(2))
-        177.45
-
-    Reference: svm, Lemma 14.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> p = problems.two_token()
+    >>> found = theory.svm.local_constants(p, [[1, 0], [0, 0]])
+    >>> float(theory.svm.lemma_14_radius(p, found, pi=1.0).round(2))  # 64 log 16
+    177.45
     """
-    pi = check.number("pi", pi, above=0.0, most=1.0)
-    ratio = check.number("slope_ratio", slope_ratio, least=1.0)
     c = constants
-    share = problem.T * c.span * c.reach / (pi * c.gap)
+    share, late = overtaking(problem, c.norm, c.reach, c.gap, pi, slope_ratio)
     with np.errstate(divide="ignore"):
         slow = np.maximum(2.0, 1.0 / c.delta)
-    nu = pi**2 / (64.0 * c.reach**2)
-    late = c.norm / nu * np.log(8.0 * problem.n * ratio * share)
     return np.asarray(np.maximum(c.norm * slow * np.log(96.0 * share), late))
 
 
 def cone_step(mu: ArrayLike, epsilon: ArrayLike, rho: ArrayLike, steepest: ArrayLike) -> Array:
-    r"""The largest step that keeps gradient descent in the cone.
+    r"""$\zeta(\mu)=\frac{(\mu-\epsilon)\rho}{1-\mu}\frac1{c^2}$ (svm, Theorem 7, equation 83).
 
-    $\zeta(\mu)=\frac{(\mu-\epsilon)\rho}{1-\mu}\frac1{c^2}$ with $\|\nabla\mathcal L\|\le c$ and
+    The largest one that keeps gradient descent in the cone of opening $\mu$, where
+    $\|\nabla\mathcal L\|\le c$ (``steepest``) and
     $\rho\le-\frac1{1-\epsilon}\langle\nabla\mathcal L,W^{mm}_\alpha\rangle/\|W^{mm}_\alpha\|_F$.
 
-    Args:
-        mu: the cone's opening, between 0 and 1.
-        epsilon: $\epsilon$, from 0 to below ``mu``.
-        rho: $\rho>0$.
-        steepest: $c>0$.
-
-    Returns:
-        Step sizes.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.svm.cone_step(0.5, 0.25, 0.1, 1.0))
-        0.05
-
-    Reference: svm, Theorem 7, equation 83.
+    >>> from attnbook import theory
+    >>> float(theory.svm.cone_step(0.5, 0.25, 0.1, 1.0))
+    0.05
     """
     mu, epsilon = check.frozen("mu", mu), check.frozen("epsilon", epsilon)
     rho, c = check.frozen("rho", rho), check.frozen("steepest", steepest)
@@ -243,10 +174,3 @@ def support(problem: TokenProblem, W: Array, alpha: Any) -> tuple[BoolArray, Boo
         raise check.fail("W_mm", "matrices whose least margin is 1", least.tolist())
     near = rest & (np.abs(margins - 1.0) <= SUPPORT)
     return near, rest & ~near
-
-
-def _leads(problem: TokenProblem, near: BoolArray, alpha: Any) -> tuple[Array, Array]:
-    """Least and largest lead over the support tokens, ``(..., n)``; infinite where none."""
-    lead = np.take_along_axis(problem.scores, alpha[..., None], axis=-1) - problem.scores
-    least = np.where(near, lead, np.inf).min(axis=-1)
-    return np.asarray(least), np.where(near, lead, -np.inf).max(axis=-1)

@@ -12,24 +12,14 @@ from attnlab.checks import Array, IntArray
 
 
 def softmax_covariance(values: ArrayLike, attention: ArrayLike, scores: ArrayLike) -> Array:
-    r"""$a^\top S'\gamma=a^\top\mathrm{diag}(s)\gamma-a^\top ss^\top\gamma$, a covariance under $s$.
+    r"""$a^\top S'\gamma=a^\top\mathrm{diag}(s)\gamma-a^\top ss^\top\gamma$ (svm, equations 13, 24).
 
-    It is formed as $\sum_ts_t(a_t-\bar a)(\gamma_t-\bar\gamma)$, which cancels least.
+    The covariance of values $a$ and scores $\gamma$ under $s$, formed as
+    $\sum_ts_t(a_t-\bar a)(\gamma_t-\bar\gamma)$, which cancels least. One number a row.
 
-    Args:
-        values: $a$ ``(..., T)``.
-        attention: $s$ ``(..., T)``, nonnegative with rows that sum to 1.
-        scores: $\gamma$ ``(..., T)``.
-
-    Returns:
-        One number a row.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.svm.softmax_covariance([1.0, 0.0], [0.75, 0.25], [2.0, 0.0]))
-        0.375
-
-    Reference: svm, equations 13 and 24.
+    >>> from attnbook import theory
+    >>> float(theory.svm.softmax_covariance([1.0, 0.0], [0.75, 0.25], [2.0, 0.0]))
+    0.375
     """
     a, s, g = _rows(values, attention, scores)
     return _mean(s, (a - _mean(s, a)[..., None]) * (g - _mean(s, g)[..., None]))
@@ -38,23 +28,13 @@ def softmax_covariance(values: ArrayLike, attention: ArrayLike, scores: ArrayLik
 def lemma_7_sum(
     values: ArrayLike, attention: ArrayLike, scores: ArrayLike, tokens: Any = None
 ) -> Array:
-    r"""The leading part of the covariance, $\sum_{t\ne1}(a_1-a_t)s_t(\gamma_1-\gamma_t)$.
+    r"""$\sum_{t\ne1}(a_1-a_t)s_t(\gamma_1-\gamma_t)$, the covariance's leading part (svm, Lemma 7).
 
-    Args:
-        values: $a$ ``(..., T)``.
-        attention: $s$ ``(..., T)``.
-        scores: $\gamma$ ``(..., T)``.
-        tokens: which token is called 1, shape ``(...)``; the first where None.
+    ``tokens`` says which token of each row is called 1; the first where None.
 
-    Returns:
-        One number a row.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.svm.lemma_7_sum([1.0, 0.0], [0.75, 0.25], [2.0, 0.0]))
-        0.5
-
-    Reference: svm, Lemma 7.
+    >>> from attnbook import theory
+    >>> float(theory.svm.lemma_7_sum([1.0, 0.0], [0.75, 0.25], [2.0, 0.0]))
+    0.5
     """
     a, s, g = _rows(values, attention, scores)
     at = _first(tokens, s)
@@ -64,25 +44,13 @@ def lemma_7_sum(
 def lemma_7_bound(
     values: ArrayLike, attention: ArrayLike, scores: ArrayLike, tokens: Any = None
 ) -> Array:
-    r"""How far covariance and leading part may differ, $2\Gamma A(1-s_1)^2$.
+    r"""$2\Gamma A(1-s_1)^2$: how far covariance and leading part may differ (svm, Lemma 7).
 
-    $\Gamma=\max_{t,\tau}|\gamma_t-\gamma_\tau|$, $A=\max_t|a_t|$.
+    $\Gamma=\max_{t,\tau}|\gamma_t-\gamma_\tau|$, $A=\max_t|a_t|$; ``tokens`` as in `lemma_7_sum`.
 
-    Args:
-        values: $a$ ``(..., T)``.
-        attention: $s$ ``(..., T)``.
-        scores: $\gamma$ ``(..., T)``.
-        tokens: which token is called 1, shape ``(...)``; the first where None.
-
-    Returns:
-        One number a row.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.svm.lemma_7_bound([1.0, -1.0], [0.75, 0.25], [2.0, 0.0]))
-        0.25
-
-    Reference: svm, Lemma 7.
+    >>> from attnbook import theory
+    >>> float(theory.svm.lemma_7_bound([1.0, -1.0], [0.75, 0.25], [2.0, 0.0]))
+    0.25
     """
     a, s, g = _rows(values, attention, scores)
     missing = _missing(s, _first(tokens, s))
@@ -92,25 +60,14 @@ def lemma_7_bound(
 def lemma_7_residual(
     values: ArrayLike, attention: ArrayLike, scores: ArrayLike, tokens: Any = None
 ) -> Array:
-    r"""By how much covariance and leading part differ exactly.
+    r"""$-(a_1-\bar a)(\gamma_1-\bar\gamma)$: covariance minus leading part
+    (svm, Lemma 7, made exact).
 
-    $-(a_1-\bar a)(\gamma_1-\bar\gamma)$ with $\bar a=\sum_ts_ta_t$ and likewise $\bar\gamma$.
+    $\bar a=\sum_ts_ta_t$ and likewise $\bar\gamma$; ``tokens`` as in `lemma_7_sum`.
 
-    Args:
-        values: $a$ ``(..., T)``.
-        attention: $s$ ``(..., T)``.
-        scores: $\gamma$ ``(..., T)``.
-        tokens: which token is called 1, shape ``(...)``; the first where None.
-
-    Returns:
-        One number a row.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> float(theory.svm.lemma_7_residual([1.0, -1.0], [0.75, 0.25], [2.0, 0.0]))
-        -0.25
-
-    Reference: svm, Lemma 7, made exact.
+    >>> from attnbook import theory
+    >>> float(theory.svm.lemma_7_residual([1.0, -1.0], [0.75, 0.25], [2.0, 0.0]))
+    -0.25
     """
     a, s, g = _rows(values, attention, scores)
     at = _first(tokens, s)
@@ -121,30 +78,16 @@ def lemma_7_residual(
 def equal_score_form(
     values: ArrayLike, attention: ArrayLike, scores: ArrayLike, tokens: Any = None
 ) -> Array:
-    r"""The covariance where all tokens but one score the same.
+    r"""The covariance where all tokens but one score the same (svm, equation 25).
 
     $(\gamma_1-\gamma)(1-s_1)s_1\Big[a_1-\sum_{t\ne1}a_ts_t\big/\sum_{t\ne1}s_t\Big]$, $\gamma$ the
-    common score. By symmetry, with $a$ and $\gamma$ swapped, it serves where all tokens but one
-    have the same value (Assumption B.1).
+    common score (their mean under $s$); ``tokens`` as in `lemma_7_sum`. By symmetry, with $a$ and
+    $\gamma$ swapped, it serves where all tokens but one have the same value (Assumption B.1).
 
-    Args:
-        values: $a$ ``(..., T)``.
-        attention: $s$ ``(..., T)``, positive.
-        scores: $\gamma$ ``(..., T)``; the other tokens are taken at their attention-weighted mean.
-        tokens: which token is called 1, shape ``(...)``; the first where None.
-
-    Returns:
-        One number a row.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> s, g = [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]
-        >>> float(theory.svm.equal_score_form([2.0, 0.0, 1.0], s, g))
-        0.375
-        >>> float(theory.svm.softmax_covariance([2.0, 0.0, 1.0], s, g))
-        0.375
-
-    Reference: svm, equation 25.
+    >>> from attnbook import theory
+    >>> row = [2.0, 0.0, 1.0], [0.5, 0.25, 0.25], [1.0, 0.0, 0.0]
+    >>> float(theory.svm.equal_score_form(*row)), float(theory.svm.softmax_covariance(*row))
+    (0.375, 0.375)
     """
     a, s, g = _rows(values, attention, scores)
     at = _first(tokens, s)

@@ -30,30 +30,41 @@ def frobenius(W: Array) -> Array:
     return np.asarray(np.sqrt((W * W).sum(axis=(-1, -2))))
 
 
+def positive(name: str, value: ArrayLike) -> Array:
+    """Finite numbers above 0."""
+    found = check.frozen(name, value)
+    if not (found > 0.0).all():
+        raise check.fail(name, "numbers above 0", value)
+    return found
+
+
+def widths(problem: TokenProblem) -> Array:
+    r"""$\max_{t,\tau}\|x_{it}-x_{i\tau}\|$ over the tokens of each sample, ``(..., n)``."""
+    apart = np.linalg.norm(problem.X[..., :, None, :] - problem.X[..., None, :, :], axis=-1)
+    ok = problem.allowed
+    return np.asarray(np.where(ok[..., :, None] & ok[..., None, :], apart, 0.0).max(axis=(-1, -2)))
+
+
+def leads(problem: TokenProblem, over: BoolArray, alpha: IntArray) -> tuple[Array, Array]:
+    """Least and largest lead in score over these tokens, ``(..., n)``; infinite where none."""
+    lead = np.take_along_axis(problem.scores, alpha[..., None], axis=-1) - problem.scores
+    least = np.where(over, lead, np.inf).min(axis=-1)
+    return np.asarray(least), np.where(over, lead, -np.inf).max(axis=-1)
+
+
 def token_margins(problem: TokenProblem, W: ArrayLike, tokens: Any = None) -> Array:
-    r"""How far each token stays below the selected one.
+    r"""$(x_{i\alpha_i}-x_{it})^\top Wz_i$, ``(..., n, T)``: the margins (svm, Att-SVM).
 
-    $(x_{i\alpha_i}-x_{it})^\top Wz_i$; 0 at the selected token, and at tokens that a mask hides.
+    0 at the selected token, and at tokens that a mask hides. More leading axes of $W$ may come
+    first.
 
-    Args:
-        problem: the data.
-        W: one matrix a trial, ``(..., d, d)``; more leading axes may come first.
-        tokens: the selection $\alpha$ ``(..., n)``; None for the optimal tokens.
-
-    Returns:
-        Margins ``(..., n, T)``.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> p = problems.bad_direction()
-        >>> F = theory.svm.features(p, tokens=[1, 0])  # the optimal tokens
-        >>> W = F[0, 0] / 4.3264  # separates the first sample and gets the second one wrong
-        >>> theory.svm.token_margins(p, W, [1, 0]).round(3).tolist()
-        [[1.0, 0.0], [0.0, -5.325]]
-
-    Reference: svm, (Att-SVM).
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> p = problems.bad_direction()
+    >>> F = theory.svm.features(p, tokens=[1, 0])  # the optimal tokens
+    >>> W = F[0, 0] / 4.3264  # separates the first sample and gets the second one wrong
+    >>> theory.svm.token_margins(p, W, [1, 0]).round(3).tolist()
+    [[1.0, 0.0], [0.0, -5.325]]
     """
     alpha = selection(problem, tokens)
     W = matrices("W", W, problem)
@@ -64,31 +75,21 @@ def token_margins(problem: TokenProblem, W: ArrayLike, tokens: Any = None) -> Ar
 
 
 def features(problem: TokenProblem, tokens: Any = None) -> Array:
-    r"""The matrices that the margins are inner products with.
+    r"""$F_{it}=(x_{i\alpha_i}-x_{it})z_i^\top$, ``(..., n, T, d, d)``
+    (svm, Section 2.1 and Appendix E).
 
-    $F_{it}=(x_{i\alpha_i}-x_{it})z_i^\top$, so that the margin is $\langle F_{it},W\rangle$; zero
-    at the selected token.
+    The margin is $\langle F_{it},W\rangle$; zero at the selected token.
 
-    Args:
-        problem: the data.
-        tokens: the selection $\alpha$ ``(..., n)``; None for the optimal tokens.
-
-    Returns:
-        Features ``(..., n, T, d, d)``.
-
-    Examples:
-        >>> import numpy as np
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> F = theory.svm.features(problems.bad_direction())
-        >>> F = np.array([F[0, 0], F[1, 1]]).reshape(2, 4)
-        >>> (F @ F.T).round(4).tolist()
-        [[4.3264, -23.04], [-23.04, 169.0]]
-        >>> weights = np.linalg.solve(F @ F.T, np.ones(2))  # of the max-margin direction
-        >>> weights.round(4).tolist(), float(np.sqrt(weights.sum()).round(4))
-        ([0.9587, 0.1366], 1.0466)
-
-    Reference: svm, Section 2.1 and Appendix E.
+    >>> import numpy as np
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> F = theory.svm.features(problems.bad_direction())
+    >>> F = np.array([F[0, 0], F[1, 1]]).reshape(2, 4)
+    >>> (F @ F.T).round(4).tolist()
+    [[4.3264, -23.04], [-23.04, 169.0]]
+    >>> weights = np.linalg.solve(F @ F.T, np.ones(2))  # of the max-margin direction
+    >>> weights.round(4).tolist(), float(np.sqrt(weights.sum()).round(4))
+    ([0.9587, 0.1366], 1.0466)
     """
     alpha = selection(problem, tokens)
     best = np.take_along_axis(problem.X, alpha[..., None, None], axis=-2)
@@ -97,53 +98,31 @@ def features(problem: TokenProblem, tokens: Any = None) -> Array:
 
 
 def score_gaps(problem: TokenProblem, tokens: Any = None) -> tuple[Array, Array]:
-    r"""How much the selected token outscores the best and the worst of the others.
+    r"""The selected token's least and largest lead in score, ``(..., n)`` (svm, Appendix B.4).
 
     $\gamma_{i\alpha_i}-\max_{t\ne\alpha_i}\gamma_{it}$ and
     $\gamma_{i\alpha_i}-\min_{t\ne\alpha_i}\gamma_{it}$ (negative where a token scores higher).
 
-    Args:
-        problem: the data; every sample has a token to compare with.
-        tokens: the selection $\alpha$ ``(..., n)``; None for the optimal tokens.
-
-    Returns:
-        Two arrays ``(..., n)``.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> least, most = theory.svm.score_gaps(problems.bad_direction())
-        >>> least.round(6).tolist(), most.round(6).tolist()
-        ([0.4, 1.0], [0.4, 1.0])
-
-    Reference: svm, Appendix B.4 (before equation 57).
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> least, most = theory.svm.score_gaps(problems.bad_direction())
+    >>> least.round(6).tolist(), most.round(6).tolist()
+    ([0.4, 1.0], [0.4, 1.0])
     """
     alpha = selection(problem, tokens)
     rest = others(problem, alpha)
     if not rest.any(axis=-1).all():
         raise check.fail("problem", "a second token in every sample", "a sample that shows one")
-    own = np.take_along_axis(problem.scores, alpha[..., None], axis=-1)
-    lead = own - problem.scores
-    least = np.where(rest, lead, np.inf).min(axis=-1)
-    return np.asarray(least), np.where(rest, lead, -np.inf).max(axis=-1)
+    return leads(problem, rest, alpha)
 
 
 def span(problem: TokenProblem) -> Array:
-    r"""$\Gamma=\max_{i,t,\tau}|\gamma_{it}-\gamma_{i\tau}|$, one number a trial.
+    r"""$\Gamma=\max_{i,t,\tau}|\gamma_{it}-\gamma_{i\tau}|$ (svm, Lemma 7, Appendix B.4).
 
-    Args:
-        problem: the data.
-
-    Returns:
-        Numbers of the shape of the trials.
-
-    Examples:
-        >>> from attnlab import problems
-        >>> from attnbook import theory
-        >>> float(theory.svm.span(problems.bad_direction()))
-        1.0
-
-    Reference: svm, Lemma 7 and Appendices B.4 and C.
+    >>> from attnbook import theory
+    >>> from attnlab import problems
+    >>> float(theory.svm.span(problems.bad_direction()))
+    1.0
     """
     ok, scores = problem.allowed, problem.scores
     high = np.where(ok, scores, -np.inf).max(axis=-1)

@@ -10,24 +10,15 @@ from attnlab.checks import Array
 
 
 def water_filling(scores: ArrayLike, curvature: ArrayLike) -> Array:
-    r"""Softmax weights that a concave head asks for, in closed form.
+    r"""$s_t=(\gamma_t/(2\lambda)-\theta)_+$ of sum 1, a concave head's weights (svm, Lemma 6).
 
     $\min_{s\in\Delta_T}\lambda\|X^\top s\|^2-v^\top X^\top s$ for orthonormal tokens is the
-    projection of $\gamma/(2\lambda)$ onto the simplex: $s_t=(\gamma_t/(2\lambda)-\theta)_+$.
+    projection of $\gamma/(2\lambda)$ onto the simplex. Scores in any order; ``curvature`` is
+    $\lambda$.
 
-    Args:
-        scores: $\gamma$ ``(..., T)``, in any order.
-        curvature: $\lambda>0$, of the shape of the trials.
-
-    Returns:
-        Weights ``(..., T)`` that sum to 1.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> theory.svm.water_filling([1.0, 0.8, 0.3, 0.0], 0.3).round(4)
-        array([0.6667, 0.3333, 0.    , 0.    ])
-
-    Reference: svm, Lemma 6.
+    >>> from attnbook import theory
+    >>> theory.svm.water_filling([1.0, 0.8, 0.3, 0.0], 0.3).round(4)
+    array([0.6667, 0.3333, 0.    , 0.    ])
     """
     gamma = check.frozen("scores", scores, ndim=1)
     scale = check.frozen("curvature", curvature)
@@ -40,63 +31,30 @@ def water_filling(scores: ArrayLike, curvature: ArrayLike) -> Array:
     return np.maximum(c - np.take_along_axis(level, k - 1, axis=-1), 0.0)
 
 
-def thresholds(scores: ArrayLike, tokens: int) -> tuple[Array, Array]:
-    r"""Between which $\lambda$ the number of selected tokens is 2 to ``tokens``, sharply.
+def thresholds(scores: ArrayLike, tokens: int, *, printed: bool = False) -> tuple[Array, Array]:
+    r"""Between which $\lambda$ the number of selected tokens is 2 to ``tokens`` (svm, Lemma 6).
 
-    At least two tokens iff $\lambda>(\gamma_1-\gamma_2)/2$; at most $\tau$ iff
-    $\lambda\le\frac12\sum_{t\le\tau}(\gamma_t-\gamma_{\tau+1})$. The paper's sufficient
-    condition is $\gamma_1-\gamma_2<\lambda<\tau(\gamma_\tau-\gamma_{\tau+1})/2$.
+    Sharply: at least two iff $\lambda>(\gamma_1-\gamma_2)/2$; at most $\tau$ (2 to $T-1$) iff
+    $\lambda\le\frac12\sum_{t\le\tau}(\gamma_t-\gamma_{\tau+1})$. The paper's own range, which is
+    sufficient (``printed``, equation 8), is
+    $\gamma_1-\gamma_2<\lambda<\tau(\gamma_\tau-\gamma_{\tau+1})/2$: within the sharp one, and empty
+    unless its lower end is below the upper one. Scores in any order.
 
-    Args:
-        scores: $\gamma$ ``(..., T)``, in any order.
-        tokens: $\tau$, from 2 to $T-1$.
-
-    Returns:
-        The lower and the upper threshold, of the shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> low, high = theory.svm.thresholds([1.0, 0.8, 0.3, 0.0], tokens=2)
-        >>> float(low.round(4)), float(high.round(4))
-        (0.1, 0.6)
-
-    Reference: svm, Lemma 6, made sharp.
+    >>> from attnbook import theory
+    >>> scores = [1.0, 0.8, 0.3, 0.0]
+    >>> [float(end.round(4)) for end in theory.svm.thresholds(scores, tokens=2)]
+    [0.1, 0.6]
+    >>> [float(end.round(4)) for end in theory.svm.thresholds(scores, tokens=2, printed=True)]
+    [0.2, 0.5]
     """
     gamma = -np.sort(-check.frozen("scores", scores, ndim=1), axis=-1)
     most = gamma.shape[-1] - 1
     tau = check.count("tokens", tokens, least=2)
     if tau > most:
         raise check.fail("tokens", f"at most T - 1 = {most}", tokens)
+    if printed:
+        high = tau * (gamma[..., tau - 1] - gamma[..., tau]) / 2.0
+        return np.asarray(gamma[..., 0] - gamma[..., 1]), np.asarray(high)
     low = (gamma[..., 0] - gamma[..., 1]) / 2.0
     high = (gamma[..., :tau] - gamma[..., tau : tau + 1]).sum(axis=-1) / 2.0
     return np.asarray(low), np.asarray(high)
-
-
-def sufficient_range(scores: ArrayLike, tokens: int) -> tuple[Array, Array]:
-    r"""The paper's own range of $\lambda$ for 2 to ``tokens`` selected tokens.
-
-    $\gamma_1-\gamma_2<\lambda<\tau(\gamma_\tau-\gamma_{\tau+1})/2$; empty unless the lower end is
-    below the upper one. It lies within `thresholds`.
-
-    Args:
-        scores: $\gamma$ ``(..., T)``, in any order.
-        tokens: $\tau$, from 2 to $T-1$.
-
-    Returns:
-        The two ends, of the shape of the trials.
-
-    Examples:
-        >>> from attnbook import theory
-        >>> low, high = theory.svm.sufficient_range([1.0, 0.8, 0.3, 0.0], tokens=2)
-        >>> float(low.round(4)), float(high.round(4))
-        (0.2, 0.5)
-
-    Reference: svm, Lemma 6 and equation 8.
-    """
-    gamma = -np.sort(-check.frozen("scores", scores, ndim=1), axis=-1)
-    most = gamma.shape[-1] - 1
-    tau = check.count("tokens", tokens, least=2)
-    if tau > most:
-        raise check.fail("tokens", f"at most T - 1 = {most}", tokens)
-    high = tau * (gamma[..., tau - 1] - gamma[..., tau]) / 2.0
-    return np.asarray(gamma[..., 0] - gamma[..., 1]), np.asarray(high)
