@@ -22,9 +22,8 @@ export default explorable({
   title: "Assumption 3 meets data: how alike are two samples?",
   defaults: { kind: "unit", c: 1, scale: 0, bet: null },
   build(kit) {
-    const { shape, values } = kit.data("values");
-    const M = shape[1];
-    const alike = Object.fromEntries(KINDS.map((kind, k) => [kind, Array.from(values.slice(k * M, (k + 1) * M))]));
+    const M = kit.data("values").shape[1];
+    const alike = Object.fromEntries(KINDS.map((kind, k) => [kind, kit.list("values", k)]));
     const scaled = (state) => alike[state.kind].map((value) => value * 10 ** (4 * state.scale));
     // worst excess of P(similarity >= t) over exp(-t^c); both tails fall, so look at the samples
     const worst = (sorted, c) => sorted.reduce((most, value, k) => {

@@ -1,10 +1,9 @@
 // Two short sequences in the plane. Drag tokens, queries or the head; attention trains while you
 // watch, and the direction it was bound to reach stands beside it.
 
-import {
-  attentionSVM, cosine, factorStep, norm, nuclearSVM, optimal, scores, step, transpose, times, apply,
-} from "./kit/core.js";
+import { attentionSVM, factorStep, nuclearSVM, optimal, scores, step } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
+import { apply, cosine, norm, times, transpose } from "./kit/vectors.js";
 
 const STEPS = 240;
 const SHAPES = ["circle", "square", "triangle", "diamond"];
