@@ -4,7 +4,6 @@
 // compare them in the browser.
 
 import { LOSSES, logSigmoid } from "./losses.js";
-import { meanSlope, softmax } from "./softmax.js";
 import { apply, applyFlat, dot, zeros } from "./vectors.js";
 
 // Joint training from zero, in coordinates of the tokens: v = sum b_k x_k, W = sum w_i F_i with
@@ -139,7 +138,8 @@ export const basinAllowed = ({ largest, width }, eta) => eta / (4 * largest ** 2
 export const basinLongest = ({ largest }) => Math.log(3) / (2 * largest ** 2);
 
 // The textbook gradient of the exponential loss, X' (diag(s) - s s') gamma z', with a plain
-// softmax: it cancels once 1 - s is below rounding. core.js has the exact one.
+// softmax: it cancels once 1 - s is below rounding. core.js has the exact one. Its rounding error
+// is what naive_exact.js shows, hence a softmax of its own, with its own order of operations.
 export function textbookGradient({ X, z, y, v }, W) {
   const n = X.length;
   const { value, slope } = LOSSES.exponential;
@@ -147,12 +147,14 @@ export function textbookGradient({ X, z, y, v }, W) {
   let loss = 0;
   X.forEach((tokens, i) => {
     const gamma = tokens.map((x) => y[i] * dot(x, v));
-    const s = softmax(apply(tokens, apply(W, z[i])));
-    const margin = dot(s, gamma);
+    const a = apply(tokens, apply(W, z[i]));
+    const e = a.map((logit) => Math.exp(logit - Math.max(...a)));
+    const share = 1 / e.reduce((sum, weight) => sum + weight, 0);
+    const margin = share * dot(e, gamma);
     loss += value(margin) / n;
-    meanSlope(s, gamma).forEach((change, t) => {
-      const c = (slope(margin) * change) / n;
-      tokens[t].forEach((left, r) => z[i].forEach((right, k) => { G[r][k] += c * left * right; }));
+    tokens.forEach((x, t) => {
+      const c = ((gamma[t] - margin) * e[t] * slope(margin) * share) / n;
+      x.forEach((left, r) => z[i].forEach((right, k) => { G[r][k] += c * left * right; }));
     });
   });
   return { loss, G };
