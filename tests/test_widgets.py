@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from attnbook import widgets
+from attnbook.widgets import stored
 from attnbook.widgets._base import pack
-from attnbook.widgets.sweeps import SETTINGS, how_often, stored
+from attnbook.widgets.sweeps import SETTINGS, how_often
 from attnlab import problems, svm
 
 
@@ -73,7 +74,7 @@ def test_the_placeholder_carries_state_and_data() -> None:
 
 def test_the_stored_sweep_is_not_stale() -> None:
     """One cell of it, computed anew from the same seeds, gives the same kinds to the last trial."""
-    found = stored()
+    found = stored.load("how_often")
     assert found["kind"].shape[3] == SETTINGS["trials"] >= 200
     again = how_often(n=(3,), T=(3,), d=(4,))
     place = list(found["d"]).index(4)

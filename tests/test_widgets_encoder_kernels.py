@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnbook import widgets
-from attnbook.widgets import sweeps_encoder
+from attnbook.widgets import stored, sweeps_encoder
 from attnbook.widgets.encoder_kernels import limits
 from attnlab import ntk, problems
 
@@ -22,7 +22,7 @@ def test_the_blocks_add_up_to_the_limiting_kernel() -> None:
 
 
 def test_the_stored_hessians_are_not_stale() -> None:
-    found = sweeps_encoder.stored("hessian_map")
+    found = stored.load("hessian_map")
     assert str(found["version"])
     trials = sweeps_encoder.HESSIAN["trials"]
     norms, bounds = sweeps_encoder.hessian_cell("ntk", 1.0, 16, trials)
@@ -32,7 +32,7 @@ def test_the_stored_hessians_are_not_stale() -> None:
 
 def test_the_stored_replay_is_not_stale() -> None:
     """One run of one cell; training amplifies rounding, so the last digits may differ."""
-    found = sweeps_encoder.stored("lazy_replay")
+    found = stored.load("lazy_replay")
     assert str(found["version"])
     again = sweeps_encoder.lazy_replay(width=(10,), trials=1, init=("lecun",), scaling=("sqrt",))
     for name in ("loss", "moved", "distance"):

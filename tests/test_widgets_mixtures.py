@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from attnbook import theory, widgets
-from attnbook.widgets import planted
+from attnbook.widgets import planted, stored
 from attnlab import models, optim, problems
 
 
@@ -81,7 +81,7 @@ def test_more_heads_are_slower_with_one_step_and_faster_with_its_root_up_to_16()
 
 def test_the_stored_teachers_are_not_stale() -> None:
     """One setting computed anew."""
-    found = planted.stored()
+    found = stored.load("planted")
     assert found["align"].shape == (5, 4, planted.DATA["trials"], len(found["step"]))
     again = planted.sweep(heads=(4,), which=(2,))
     place = planted.HEADS.index(4)

@@ -50,7 +50,7 @@ def test_twin_kernel(kernel, rule: str) -> None:
     }
     for model, ends in expected.items():
         given = [[f[k].tolist(), w[k].tolist(), model, rule, eta, [0, 20]] for k in range(CASES)]
-        found = np.array(kernel("twin", "twinPath", given))
+        found = np.array(kernel("twin", "trainPath", given))
         assert np.allclose(found[:, 0], w, rtol=0, atol=1e-12)
         assert np.abs(found[:, 1] - ends).max() < 1e-9
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnbook import figures, theory
-from attnbook.widgets import sweeps_encoder
+from attnbook.widgets import stored, sweeps_encoder
 from attnbook.widgets.encoder_kernels import BLOCKS, DRAWS, WIDTHS, limits, many
 from attnlab import models, ntk, problems
 
@@ -64,7 +64,7 @@ def test_what_is_printed_is_not_the_limit(explorable, limit: str) -> None:
 @pytest.mark.parametrize(("init", "radius", "k"), [("ntk", 0, 6), ("ntk", 1, 4), ("lecun", 3, 2)])
 def test_hessian_map_is_the_stored_sweep(explorable, init: str, radius: int, k: int) -> None:
     _, root = explorable("hessian_map", {"init": init, "radius": radius, "k": k})
-    found = sweeps_encoder.stored("hessian_map")
+    found = stored.load("hessian_map")
     place = (sweeps_encoder.INITS.index(init), list(found["radius"]).index(radius), k)
     norms, bounds = marks(root, "norms"), marks(root, "bounds")
     assert norms == pytest.approx(np.median(found["norm"][place], axis=0), rel=1e-5)
@@ -117,7 +117,7 @@ def test_the_kernel_of_the_conditions_agrees(kernel) -> None:
         bars = {"n": int(rng.integers(1, 50)), "T": int(rng.integers(1, 9)), **sizes}
         bars |= {k: float(v) for k, v in zip(NAMES, rng.uniform(0.01, 2, 3), strict=True)}
         cases.append([bars, *map(float, rng.uniform(0.01, 5.0, 3))])
-    found = kernel("encoder_conditions", "encoderConditions", cases)
+    found = kernel("encoder_conditions", "conditions", cases)
     expected = [conditions(*case) for case in cases]
     assert np.array(found) == pytest.approx(np.array(expected), rel=1e-9)
 

@@ -63,7 +63,7 @@ def near(found: Any, expected: Any, within: float = 1e-9) -> None:
 
 def test_outputs_and_pre_activations(kernel) -> None:
     made = cases()
-    js = kernel("encoder_small", "encoderForward", [given for _, given in made])
+    js = kernel("encoder_small", "forward", [given for _, given in made])
     for ((model, params, problem), _), found in zip(made, js, strict=True):
         near(found["f"], model.forward(params, problem))
         near(np.reshape(found["A"], (problem.n, -1)), model.features(params, problem))
@@ -83,9 +83,7 @@ def test_kernel_of_tangents(kernel) -> None:
         run = optim.train(model, problem, optim.GD(gamma), steps, params=params)
         last = ntk.empirical(model, run.params, problem)
         expected.append((run.history["loss"], [top, float(np.linalg.eigvalsh(last)[-1])]))
-    for found, (loss, tops) in zip(
-        kernel("encoder_small", "encoderTrain", given), expected, strict=True
-    ):
+    for found, (loss, tops) in zip(kernel("encoder_small", "train", given), expected, strict=True):
         near(found["loss"], loss)
         near([found["top"][0], found["top"][-1]], tops)
 
@@ -96,7 +94,7 @@ def test_constants_of_proposition_1(kernel) -> None:
     loss = np.random.default_rng(1).uniform(1e-6, 2.0, CASES)
     radius = np.random.default_rng(2).uniform(0.2, 2.0, CASES)
     given = [[*start, loss[k], radius[k]] for k, (_, start) in enumerate(made)]
-    js = kernel("encoder_small", "encoderConstants", given)
+    js = kernel("encoder_small", "constantsOf", given)
     for k, ((model, params, problem), _) in enumerate(made):
         b, alpha = e.bars(model, problem, params, radius=radius[k]), e.alpha(model, params, problem)
         size = np.linalg.norm(model.features(params, problem), 2)

@@ -33,16 +33,16 @@ def test_sums_and_fits_of_one_feature(kernel) -> None:
         given.append((kappa, X.tolist(), y.tolist()))
         sums.append(theory.encoder.effective_features(kappa, problem))
         fits.append((float(theory.encoder.effective_floor(kappa, problem)), sums[-1] / T, y))
-    found = kernel("one_feature", "oneFeatureSums", [list(case[:2]) for case in given])
+    found = kernel("one_feature", "partSums", [list(case[:2]) for case in given])
     for mine, theirs in zip(found, sums, strict=True):
         assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-12)
-    found = kernel("one_feature", "oneFeatureFit", [list(case) for case in given])
+    found = kernel("one_feature", "bestFit", [list(case) for case in given])
     for mine, (floor, features, y) in zip(found, fits, strict=True):
         assert np.isclose(mine["floor"], floor, rtol=1e-9, atol=1e-12)
         residual = features @ [mine["p"], mine["q"]] - y
         assert np.isclose(np.mean(residual**2), floor, rtol=1e-7, atol=1e-9)
     cases = [[kappa, 1.5, -0.5, X] for kappa, X, _ in given]
-    found = kernel("one_feature", "oneFeatureOutputs", cases)
+    found = kernel("one_feature", "outputsOf", cases)
     for mine, (_, features, _) in zip(found, fits, strict=True):
         assert np.allclose(mine, features @ [1.5, -0.5], rtol=1e-9, atol=1e-12)
 

@@ -308,7 +308,7 @@ def test_arithmetic_parts(open_page) -> None:
 
 def test_how_often_is_the_stored_sweep(open_page) -> None:
     _, root = start(open_page, "how_often")
-    found = widgets.sweeps.stored()
+    found = widgets.stored.load("how_often")
     kind = found["kind"][list(found["n"]).index(5), list(found["T"]).index(5), :, :, 0]
     expected = (kind == 2).mean(axis=-1)
     shown = json.loads(root.get_attribute("data-global"))

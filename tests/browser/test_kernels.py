@@ -14,6 +14,7 @@ from attnlab import models, optim, problems, svm
 CASES = 200
 CALL = """async ([site, name, cases]) => {
   const core = await import(`${site}/explorables/kit/core.js`);
+  const { LOSSES, logSigmoid, squares } = await import(`${site}/explorables/kit/losses.js`);
   const calls = {
     gradient: (c) => {
       const { loss, G, logScale } = core.gradient(c.problem, c.W, c.loss);
@@ -38,6 +39,9 @@ CALL = """async ([site, name, cases]) => {
     },
     locallyOptimal: (c) => core.locallyOptimal(c.problem, c.tokens, c.support),
     waterFilling: (c) => core.waterFilling(c.gamma, c.lambda),
+    loss: ({ name, m }) => [LOSSES[name].value(m), LOSSES[name].slope(m)],
+    logSigmoid,
+    squares: ({ f, y }) => squares(f, y),
   };
   return cases.map(calls[name]);
 }"""
@@ -57,6 +61,37 @@ def near(found: Any, expected: Any, within: float = 1e-9) -> None:
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     size = max(1.0, float(np.abs(expected).max()))
     assert np.abs(found - expected).max() <= within * size
+
+
+def margins() -> np.ndarray:
+    """Of both signs, from below rounding to where e^-m nearly leaves the floats."""
+    size = 10.0 ** np.random.default_rng(12).uniform(-18.0, 2.8, CASES)
+    return np.concatenate([[0.0], size, -size])
+
+
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "correlation"])
+def test_losses(run, loss: str) -> None:
+    """With two equal tokens the head alone is the output, and its gradient the loss's slope."""
+    m = margins()
+    tokens, query = np.ones((len(m), 1, 2, 1)), np.ones((len(m), 1, 1))
+    p = problems.TokenProblem(tokens, query, np.ones((len(m), 1)), np.ones((len(m), 1)))
+    params = {"W": np.zeros((len(m), 1, 1)), "v": m[:, None]}
+    value, grads = models.Attention(loss=loss, train_head=True).value_and_grad(params, p)
+    found = np.array(run("loss", [{"name": loss, "m": x} for x in m.tolist()]))
+    assert found[:, 0] == pytest.approx(value, rel=1e-12, abs=0.0)
+    assert found[:, 1] == pytest.approx(grads["v"][:, 0], rel=1e-12, abs=0.0)
+    if loss == "logistic":
+        assert run("logSigmoid", m.tolist()) == pytest.approx(-value, rel=1e-12, abs=0.0)
+
+
+def test_squared_loss(run) -> None:
+    p = problems.gaussian_regression(n=5, T=3, d=2, trials=CASES, rng=13)
+    model = models.Encoder(4, loss="half_sum")
+    params = model.init(p, rng=14)
+    f = model.forward(params, p)
+    loss, _ = model.value_and_grad(params, p)
+    cases = [{"f": f[k].tolist(), "y": p.y[k].tolist()} for k in range(CASES)]
+    assert run("squares", cases) == pytest.approx(2.0 * loss, rel=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["logistic", "exponential", "correlation"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnbook import theory, widgets
-from attnbook.widgets import planted
+from attnbook.widgets import planted, stored
 from attnlab import models, optim, problems
 
 CASES = 200
@@ -32,14 +32,14 @@ def test_margins_and_crossing(kernel) -> None:
         }
         for _ in range(CASES)
     ]
-    found = kernel("mixture_margins", "mixtureMargins", [[case] for case in given])
+    found = kernel("mixture_margins", "marginsAt", [[case] for case in given])
     for case, margins in zip(given, found, strict=True):
         T, zeta, S, M, Z = (case[name] for name in ("T", "zeta", "S", "M", "Z"))
         near(margins["lin"], f.gamma_lin(T, zeta, S, Z))
         near(margins["star"], f.gamma_star(T, zeta, S, M, Z_mu=Z, Z_nu=Z))
         near(margins["attn"], f.gamma_attn(T, S))
     quiet = [{**case, "Z": 0.0} for case in given]
-    crossings = kernel("mixture_margins", "mixtureCrossing", [[case] for case in quiet])
+    crossings = kernel("mixture_margins", "crossing", [[case] for case in quiet])
     near(crossings, [f.crossing(case["T"], case["zeta"], case["M"]) for case in quiet])
 
 
@@ -58,7 +58,7 @@ def test_gradients_of_heads(kernel) -> None:
     loss, grads = models.MultiHead(heads=H).value_and_grad(params, p)
     flat = {name: array.reshape(CASES, -1) for name, array in params.items()}
     cases = [[told(p, k), flat["U"][k].tolist(), flat["W"][k].tolist(), H] for k in range(CASES)]
-    found = kernel("equal_heads", "headGradientLists", cases)
+    found = kernel("many_heads", "headsGradientLists", cases)
     near([one["loss"] for one in found], loss)
     for name in ("U", "W"):
         near([one[f"g{name}"] for one in found], grads[name].reshape(CASES, -1))
@@ -87,7 +87,7 @@ def test_training_of_heads(kernel, rule: str, ours: optim.Rule, eta: float) -> N
         ]
         for k in range(CASES)
     ]
-    found = kernel("equal_heads", "trainHeads", cases)
+    found = kernel("many_heads", "trainHeads", cases)
     near([one["W"] for one in found], run.params["W"].reshape(CASES, -1))
     near([one["U"] for one in found], run.params["U"].reshape(CASES, -1))
     near([one["losses"][-1] for one in found], run.history["loss"][-1])
@@ -200,7 +200,7 @@ def test_the_race_turns_around_with_the_rule(explorable) -> None:
 @pytest.mark.parametrize(("rule", "H"), [(0, 1), (0, 64), (4, 16)])
 def test_planted_teachers(explorable, rule: int, H: int) -> None:
     _, root = explorable("planted_teacher", {"rule": rule, "H": H})
-    found = planted.stored()
+    found = stored.load("planted")
     ends = found["align"][rule, planted.HEADS.index(H), :, -1]
     assert json.loads(root.get_attribute("data-stuck")) == np.flatnonzero(ends < 90).tolist()
     told_share = f"{(ends >= 90).sum()} of 12"

@@ -59,22 +59,23 @@ def test_loss_of_many_heads(kernel) -> None:
         H, n, T, d = 1 + k % 4, 1 + k % 3, 2 + k % 3, 1 + k % 4
         X, y = rng.standard_normal((n, T, d)), rng.choice([-1.0, 1.0], size=n)
         U, W = 3.0 * rng.standard_normal((H, T, d)), 2.0 * rng.standard_normal((H, d, d))
-        given.append([X.tolist(), y.tolist(), U.ravel().tolist(), W.ravel().tolist()])
+        told = {"X": X.ravel().tolist(), "y": y.tolist(), "T": T, "d": d}
+        given.append([told, U.ravel().tolist(), W.ravel().tolist(), H])
         problem = problems.SequenceProblem(X=X, y=y)
         loss, _ = models.MultiHead(heads=H).value_and_grad({"U": U, "W": W}, problem)
         expected.append(float(loss))
-    assert kernel("onehead", "manyHeadsLoss", given) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert kernel("many_heads", "headsLoss", given) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_curvature_bound(kernel) -> None:
+def test_beta_3(kernel) -> None:
     rng = np.random.default_rng(2)
     given, expected = [], []
     for k in range(CASES):
         norm, R = rng.uniform(0.0, 9.0), rng.uniform(1.0, 3.0)
         T, d, sharp = int(rng.integers(1, 20)), int(rng.integers(1, 9)), bool(k % 2)
-        given.append([norm, T, d, R, sharp])
+        given.append([norm, {"T": T, "d": d, "R": R}, sharp])
         expected.append(float(theory.multihead.beta3(norm, T=T, d=d, R=R, sharp=sharp)))
-    assert kernel("onehead", "curvatureBound", given) == pytest.approx(expected, rel=1e-12)
+    assert kernel("onehead", "beta3", given) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("theta", [-2.0, 0.0, 3.5])

@@ -44,7 +44,7 @@ def test_budget(kernel) -> None:
         for _ in range(CASES)
     ]
     for case, found in zip(
-        cases, kernel("training_heads", "thBudget", [[c] for c in cases]), strict=True
+        cases, kernel("training_heads", "budget", [[c] for c in cases]), strict=True
     ):
         sizes = {name: case[name] for name in ("T", "d", "R")}
         delta = case["delta"]
@@ -75,7 +75,7 @@ def test_budget(kernel) -> None:
 
 
 def drawn(seed: int, H: int, law: str) -> np.ndarray:
-    """The first steps of ``thSigns``, in Python."""
+    """The first steps of ``drawSigns``, in Python."""
     state, found = (seed * 2654435761 + 12345) % 2**32, []
     for _ in range(H):
         state = (state + 0x6D2B79F5) % 2**32
@@ -93,14 +93,14 @@ def test_the_way_to_the_target(kernel, law: str) -> None:
     seq = problems.tokenized_mixture(n=2, sigma=0.0, rng=0)
     mixture = {"T": 10, "zeta": 0.1, "S": 2, "M": 2}
     draws = [(int(seed), int(rng.integers(1, 9))) for seed in rng.integers(1, 999, size=CASES)]
-    groups = kernel("training_heads", "thSigns", [[seed, H, law] for seed, H in draws])
+    groups = kernel("training_heads", "drawSigns", [[seed, H, law] for seed, H in draws])
     away = rng.uniform(0.0, 20.0, size=CASES)
     rays = kernel(
         "training_heads",
-        "thRay",
+        "outputAlong",
         [[g, c, mixture] for g, c in zip(groups, away.tolist(), strict=True)],
     )
-    slopes = kernel("training_heads", "thMargin", [[g, mixture] for g in groups])
+    slopes = kernel("training_heads", "tangentMargin", [[g, mixture] for g in groups])
     for k, (seed, H) in enumerate(draws):
         alpha, model = drawn(seed, H, law), models.MultiHead(heads=H)
         plus = alpha > 0

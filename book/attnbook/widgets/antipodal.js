@@ -1,6 +1,7 @@
 // Figure 2 against Figure 5: turn the class means from close to orthogonal to opposite.
 
 import { explorable, fixed } from "./kit/kit.js";
+import { nearest } from "./kit/search.js";
 
 const RULES = ["normalized descent", "gradient descent"];
 const QUERIES = ["first", "optimal"];
@@ -10,15 +11,12 @@ export default explorable({
   title: "Orthogonal, close or opposite: turn the class means",
   defaults: { angle: 135, query: "first", bet: null },
   build(kit) {
-    const angles = Array.from(kit.data("angle").values);
-    const steps = Array.from(kit.data("step").values);
+    const angles = kit.list("angle");
+    const steps = kit.list("step");
     const last = steps.length - 1;
-    const near = (degrees) => angles.reduce((a, b) => (Math.abs(b - degrees) < Math.abs(a - degrees) ? b : a));
-    const one = (name, query, angle) => kit.data(name).values[QUERIES.indexOf(query) * angles.length + angles.indexOf(angle)];
-    const curve = (name, query, rule, angle) => {
-      const from = ((QUERIES.indexOf(query) * 2 + rule) * angles.length + angles.indexOf(angle)) * steps.length;
-      return Array.from(kit.data(name).values.slice(from, from + steps.length));
-    };
+    const near = (degrees) => angles[nearest(angles, degrees)];
+    const one = (name, query, angle) => kit.list(name, QUERIES.indexOf(query), angles.indexOf(angle))[0];
+    const curve = (name, query, rule, angle) => kit.list(name, QUERIES.indexOf(query), rule, angles.indexOf(angle));
     kit.bet({
       question: "Opposite means break Assumption 1 by themselves: their product is as large as their squares. What does training make of it?",
       options: ["it ends elsewhere", "it gets much slower", "next to nothing changes"],

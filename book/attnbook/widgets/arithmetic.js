@@ -9,9 +9,9 @@ export default explorable({
   title: "When arithmetic lies: the same update, two ways of computing it",
   defaults: { k: 40, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
-    const angle = [0, 1].map((m) => Array.from(kit.data("angle").values).slice(m * steps.length, (m + 1) * steps.length));
-    const size = [0, 1].map((m) => Array.from(kit.data("norm").values).slice(m * steps.length, (m + 1) * steps.length));
+    const steps = kit.list("step");
+    const angle = [0, 1].map((m) => kit.list("angle", m));
+    const size = [0, 1].map((m) => kit.list("norm", m));
     kit.bet({
       question: "Train ten times longer. What does the angle to the max-margin direction do?",
       options: ["it falls in both", "it falls in one and grows in the other"],

@@ -8,15 +8,12 @@ export default explorable({
   defaults: { rho: 1, d: 3, bet: null },
   build(kit) {
     const sizes = Array.from(kit.data("rho").values, (x) => Number(x.toPrecision(3)));
-    const widths = Array.from(kit.data("d").values);
-    const steps = Array.from(kit.data("step").values);
+    const widths = kit.list("d");
+    const steps = kit.list("step");
     const needed = kit.data("needed").values[0];
     const draws = kit.data("factor").shape[2];
-    const at = (name, j, i, k) => kit.data(name).values[(j * sizes.length + i) * draws + k];
-    const curve = (j, i, k) => {
-      const from = ((j * sizes.length + i) * draws + k) * steps.length;
-      return Array.from(kit.data("cosine").values.slice(from, from + steps.length));
-    };
+    const at = (name, j, i, k) => kit.list(name, j, i, k)[0];
+    const curve = (j, i, k) => kit.list("cosine", j, i, k);
     const each = Array.from({ length: draws }, (_, k) => k);
     const ends = (j, i) => each.map((k) => curve(j, i, k)[steps.length - 1]);
     const factors = (j, i) => each.map((k) => at("factor", j, i, k));

@@ -5,6 +5,7 @@ import {
   basinAllowed, basinFrame, basinLongest, basinPath, basinTurns,
 } from "./kit/bias_joint.js";
 import { explorable, fixed } from "./kit/kit.js";
+import { sigmoid } from "./kit/losses.js";
 
 const COLUMNS = 60; // of the map: 6 degrees each
 const ROWS = 40;
@@ -116,7 +117,7 @@ export default explorable({
       plane.line("path", path.map(([x]) => x), path.map(([, y]) => y), { series: 0, width: 2.5 });
       inPlane.put(...start);
       plane.end();
-      const share = (W) => 1 / (1 + Math.exp(-(frame.lean * W[0] + frame.side[1] * W[1])));
+      const share = (W) => sigmoid(frame.lean * W[0] + frame.side[1] * W[1]);
       const times = 10 ** state.size / allowed;
       const fate = turned
         ? `sample 2 turns to its better token and the cosine with W_mm reaches ${fixed(cosine, 4)}`

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
 from attnbook import theory
 from attnbook.widgets._base import Explorable
+from attnbook.widgets.bias_rates import misses
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
 
@@ -98,10 +96,6 @@ class NaiveExact(Explorable):
         times = np.zeros(0)
         for problem in (problems.two_token(), board()):
             goal = svm.attention_svm(problem)
-
-            def away(params: Mapping[str, Any], _: Any, goal: svm.Margin = goal) -> Array:
-                return np.asarray(1.0 - svm.correlation(params["W"], goal.W))
-
             for rule in recipes():
                 run = optim.train(
                     FIXED,
@@ -109,7 +103,7 @@ class NaiveExact(Explorable):
                     rule,
                     steps,
                     params={"W": np.array(START)},
-                    record=["norm", {"miss": away}],
+                    record=["norm", {"miss": misses(goal)}],
                     every="log",
                 )
                 times = run.history["step"]

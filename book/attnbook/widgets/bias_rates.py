@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ def figure_2(antipodal: bool = False, rng: int = 0) -> problems.TokenProblem:
     return problems.orthogonal(n=20, T=6, d=100, rho=0.05, antipodal=antipodal, rng=rng)
 
 
-def miss(W: Array, goal: svm.Margin) -> Array:
-    """One minus the cosine; 1 at a zero start."""
-    return np.asarray(1.0 - svm.correlation(W, goal.W))
+def misses(goal: svm.Margin) -> Callable[[Mapping[str, Any], Any], Array]:
+    """What a run records: one minus the cosine of its W with the goal's; 1 at a zero start."""
+    return lambda params, _: np.asarray(1.0 - svm.correlation(params["W"], goal.W))
 
 
 class TwoByTwo(Explorable):
@@ -64,17 +64,13 @@ class OptimizerRace(Explorable):
         for antipodal in (False, True):
             problem = figure_2(antipodal, rng)
             goal = svm.attention_svm(problem)
-
-            def away(params: Mapping[str, Any], _: Any, goal: svm.Margin = goal) -> Array:
-                return miss(params["W"], goal)
-
             for rule in racers(5.0 if antipodal else 10.0):
                 run = optim.train(
                     MODEL,
                     problem,
                     rule,
                     steps,
-                    record=["excess", "norm", "attention", {"miss": away}],
+                    record=["excess", "norm", "attention", {"miss": misses(goal)}],
                     every="log",
                 )
                 kept = run.history["step"] > 0
@@ -119,10 +115,6 @@ class PolyakCap(Explorable):
     def __init__(self, steps: int = 2000, rng: int = 0) -> None:
         problem = figure_2(rng=rng)
         goal = svm.attention_svm(problem)
-
-        def away(params: Mapping[str, Any], _: Any) -> Array:
-            return miss(params["W"], goal)
-
         found: list[Array] = []
         times = np.zeros(0)
         for cap in (*CAPS, None):
@@ -131,7 +123,7 @@ class PolyakCap(Explorable):
                 problem,
                 optim.PolyakStep(max_step=cap),
                 steps,
-                record={"miss": away, "asked": asked_step},
+                record={"miss": misses(goal), "asked": asked_step},
                 every="log",
             )
             times = run.history["step"]
@@ -140,7 +132,7 @@ class PolyakCap(Explorable):
             found.append(np.stack([log_step, taken + log_norm, run.history["miss"]]))
         rules = optim.GD(0.25), optim.NormalizedGD(0.025)
         others = [
-            optim.train(MODEL, problem, rule, steps, record={"miss": away}, every="log")
+            optim.train(MODEL, problem, rule, steps, record={"miss": misses(goal)}, every="log")
             for rule in rules
         ]
         arrays = {
@@ -180,17 +172,18 @@ class MomentumForms(Explorable):
     def __init__(self, steps: int = 2000, rng: int = 0) -> None:
         problem = figure_2(rng=rng)
         goal = svm.attention_svm(problem)
-
-        def away(params: Mapping[str, Any], _: Any) -> Array:
-            return miss(params["W"], goal)
-
         found: list[Array] = []
         times = np.zeros(0)
         for normalized in (True, False):
             for beta in (0.0, *BETAS):
                 for rule in forms(normalized, beta):
                     run = optim.train(
-                        MODEL, problem, rule, steps, record=["norm", {"miss": away}], every="log"
+                        MODEL,
+                        problem,
+                        rule,
+                        steps,
+                        record=["norm", {"miss": misses(goal)}],
+                        every="log",
                     )
                     times = run.history["step"]
                     found.append(np.stack([run.history["miss"], run.history["norm_W"]]))

@@ -1,6 +1,6 @@
 // Theorem 2: which width meets conditions (2) and (3), if weights may move by width^a?
 
-import { encoderLeastWidth, encoderMargins } from "./kit/encoder_conditions.js";
+import { leastWidth, marginsAt } from "./kit/encoder_conditions.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const WIDTHS = Array.from({ length: 43 }, (_, k) => 10 ** (1 + 0.5 * k));
@@ -17,7 +17,7 @@ export default explorable({
       question: "Weights may move by C = 1, as in the paper, and alpha squared is counted rightly. Which width meets condition (2)?",
       options: ["of order N", "of order N cubed", "none"],
       outcome: (state) => {
-        const ends = [1e2, 1e6, 1e12].map((width) => fixed(encoderMargins(width, state.N, 0, false)[0], 6));
+        const ends = [1e2, 1e6, 1e12].map((width) => fixed(marginsAt(width, state.N, 0, false)[0], 6));
         return `${state.bet === 2 ? "Yes, none." : "Look again."} With C = 1 and N = ${state.N} its margin is ${ends.join(", ")} at widths 1e2, 1e6, 1e12: it does not grow, and 1 is asked for.`;
       },
     });
@@ -36,14 +36,14 @@ export default explorable({
     kit.choice({ key: "alpha", label: "alpha squared", options: [["corrected", "lambda_0 / 4"], ["printed", "printed: d_m lambda_0 / 4"]] });
     return (state) => {
       const printed = state.alpha === "printed";
-      const lines = [0, 1].map((which) => WIDTHS.map((width) => encoderMargins(width, state.N, state.a, printed)[which]));
+      const lines = [0, 1].map((which) => WIDTHS.map((width) => marginsAt(width, state.N, state.a, printed)[which]));
       const power = lines.map((line) => Math.log10(line[42] / line[36]) / 3);
       margins.begin().line("one", [10, 1e22], [1, 1], { series: 6, dash: "2 5", width: 1.5 });
       lines.forEach((line, i) => margins.line(`c${i}`, WIDTHS, line, { series: i, dash: i ? "8 4" : "", width: 2.5 }));
-      const least = encoderLeastWidth(state.N, state.a, printed);
+      const least = leastWidth(state.N, state.a, printed);
       if (Number.isFinite(least)) margins.mark("least", least, 1, { series: 2, shape: "diamond", size: 6 });
       margins.end();
-      const curve = SAMPLES.map((n) => encoderLeastWidth(n, state.a, printed));
+      const curve = SAMPLES.map((n) => leastWidth(n, state.a, printed));
       counts.begin();
       const start = Number.isFinite(curve[0]) ? curve[0] : 10;
       [1, 3].forEach((p) => counts.line(`g${p}`, SAMPLES, SAMPLES.map((n) => start * (n / SAMPLES[0]) ** p), { series: 6, dash: "2 5", width: 1.5 }));

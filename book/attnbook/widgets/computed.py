@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.widgets import sweeps
+from attnbook.widgets import stored
 from attnbook.widgets._base import Explorable
 from attnlab import models, optim, problems, svm
 
@@ -127,7 +127,7 @@ class HowOften(Explorable):
     name = "how_often"
 
     def __init__(self) -> None:
-        found = sweeps.stored()
+        found = stored.load("how_often")
         kind = found["kind"]  # (n, T, d, trials, forms): 0 none, 1 local, 2 global
         share = np.stack([(kind == code).mean(axis=3) for code in (2, 1, 0)], axis=-1)
         arrays = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from attnbook import theory
-from attnbook.widgets import sweeps_encoder
+from attnbook.widgets import stored
 from attnbook.widgets._base import Explorable
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
@@ -88,7 +88,7 @@ class HessianMap(Explorable):
     name = "hessian_map"
 
     def __init__(self) -> None:
-        found = sweeps_encoder.stored("hessian_map")
+        found = stored.load("hessian_map")
         norm = found["norm"]
         arrays = {
             "width": found["width"],
@@ -113,7 +113,7 @@ class LazyReplay(Explorable):
     name = "lazy_replay"
 
     def __init__(self) -> None:
-        found = sweeps_encoder.stored("lazy_replay")
+        found = stored.load("lazy_replay")
         arrays = {
             "width": found["width"],
             "step": found["step"].astype(int),

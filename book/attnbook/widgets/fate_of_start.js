@@ -1,7 +1,8 @@
 // The 2x2 counterexample to Theorem 4: the length of the start decides where training ends.
 
-import { attentionSVM, cosine, gradient, combine, norm, attention } from "./kit/core.js";
+import { attentionSVM, gradient, attention } from "./kit/core.js";
 import { explorable, fixed } from "./kit/kit.js";
+import { combine, cosine, norm } from "./kit/vectors.js";
 
 const PROBLEM = {
   X: [[[1, 0.2], [-1, -0.2]], [[-2.5, 0.5], [2.5, -0.5]]],

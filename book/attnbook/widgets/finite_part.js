@@ -1,8 +1,9 @@
 // Several tokens at once: W is a finite part plus R times a direction. The finite part decides how
 // the selected tokens share, the direction how the others die.
 
-import { logits, softmax } from "./kit/core.js";
+import { logits } from "./kit/core.js";
 import { explorable, fixed } from "./kit/kit.js";
+import { softmax } from "./kit/softmax.js";
 
 export default explorable({
   name: "finite_part",

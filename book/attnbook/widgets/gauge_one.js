@@ -1,6 +1,6 @@
 // Proposition 1 on one network: do its conditions hold, and what does one step really do?
 
-import { encoderConstants, encoderEigenvalues, encoderForward, encoderGram, encoderJacobian } from "./kit/encoder_small.js";
+import { constantsOf, eigenvalues, forward, gram, jacobian } from "./kit/encoder_small.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const [N, T, D] = [4, 2, 6];
@@ -13,18 +13,18 @@ export default explorable({
   title: "Proposition 1 as a gauge: its conditions, and one step against its promise",
   defaults: { width: 100, offset: -6, multiple: 0, pooling: "sum", bet: null },
   build(kit) {
-    const X = Array.from(kit.data("X").values);
-    const xi = Array.from(kit.data("xi").values);
+    const X = kit.list("X");
+    const xi = kit.list("xi");
     const kept = new Map();
     const curves = new Map();
     const start = ({ width, pooling }) => {
       const key = `${pooling}${width}`;
       if (!kept.has(key)) {
-        const theta = Float64Array.from(kit.data(`start${width}`).values);
+        const theta = Float64Array.from(kit.list(`start${width}`));
         const net = { N, T, d: D, m: width, tau0: width ** -0.5, pool: pooling === "sum" ? 1 : 1 / T };
-        const { f, J } = encoderJacobian(net, X, theta);
-        const values = encoderEigenvalues(encoderGram(J, N), N);
-        kept.set(key, { net, theta, f, J, top: values[N - 1], Z: encoderForward(net, X, theta).Z });
+        const { f, J } = jacobian(net, X, theta);
+        const values = eigenvalues(gram(J, N), N);
+        kept.set(key, { net, theta, f, J, top: values[N - 1], Z: forward(net, X, theta).Z });
       }
       return kept.get(key);
     };
@@ -33,7 +33,7 @@ export default explorable({
       const p = theta.length;
       const next = theta.slice();
       for (let n = 0; n < N; n++) for (let k = 0; k < p; k++) next[k] -= gamma * errors[n] * J[n * p + k];
-      const after = encoderForward(net, X, next);
+      const after = forward(net, X, next);
       const [before, later] = [0, 0].map((_, which) => errors.reduce((sum, e, n) => sum + (e + which * (after.f[n] - f[n])) ** 2, 0));
       return { taken: 1 - later / before, crossed: after.Z.filter((z, k) => z > 0 !== Z[k] > 0).length };
     };
@@ -43,7 +43,7 @@ export default explorable({
       outcome: (state) => {
         const now = start(state);
         const loss = xi.reduce((sum, x) => sum + (10 ** state.offset * x) ** 2, 0) / 2;
-        const { C } = encoderConstants(now.net, X, now.theta, loss, 1);
+        const { C } = constantsOf(now.net, X, now.theta, loss, 1);
         return `${state.bet === 2 ? "Yes." : "Look:"} here it is ${fixed((2 * C) / now.top, 0)} times shorter. At 1/C the loss falls all the same, and faster than promised.`;
       },
     });
@@ -66,7 +66,7 @@ export default explorable({
       const now = start(state);
       const errors = xi.map((x) => -(10 ** state.offset) * x);
       const loss = errors.reduce((sum, e) => sum + e * e, 0) / 2;
-      const { alpha, two, three, C } = encoderConstants(now.net, X, now.theta, loss, 1);
+      const { alpha, two, three, C } = constantsOf(now.net, X, now.theta, loss, 1);
       const stable = Math.log10((2 * C) / now.top);
       const promise = (power) => ((10 ** power / C) * alpha * alpha) / 2;
       const gauges = [[3, "condition (2)", Math.log10(two)], [2, "condition (3)", Math.log10(three)], [1, "1/C in limits", -stable]];

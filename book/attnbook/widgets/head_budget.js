@@ -1,7 +1,7 @@
 // Heads and steps that Theorems 3 and 4 ask for, next to what training needs.
 
 import { explorable, fixed } from "./kit/kit.js";
-import { thBudget, thSpread } from "./kit/training_heads.js";
+import { budget, leastSpread } from "./kit/training_heads.js";
 
 const POWERS = Array.from({ length: 41 }, (_, k) => 10 ** (k / 2));
 const AWAY = Array.from({ length: 53 }, (_, k) => Number((0.05 * 10 ** (k / 20)).toPrecision(3)));
@@ -13,9 +13,9 @@ export default explorable({
   defaults: { delta: 5, T: 10, d: 4, R: 2.3, K: 1000, bet: null },
   build(kit) {
     const gamma = kit.data("gamma").values[0];
-    const step = Array.from(kit.data("step").values);
-    const loss = Array.from(kit.data("loss").values);
-    const of = (state) => thBudget({ ...state, gamma });
+    const step = kit.list("step");
+    const loss = kit.list("loss");
+    const of = (state) => budget({ ...state, gamma });
     const data = { T: 10, d: 4, R: kit.initial.R }; // of the mixture on which one head was trained
     const when = (level) => step.find((_, k) => loss[k] <= level);
     const by = (k) => (k === undefined ? `not within ${step[step.length - 1]} steps` : `by step ${k}`);
@@ -50,7 +50,7 @@ export default explorable({
       const sizes = { T: state.T, d: state.d, R: state.R };
       count.begin();
       [[0, 36, false, "8 4"], [1, 256, false, "2 4"], [2, 36, true, "12 3 2 3"]].forEach(([series, constant, sharp, dash]) => {
-        count.line(`h${series}`, AWAY, AWAY.map((x) => thSpread(x, sizes, constant, sharp)), { series, dash, width: 2.5 });
+        count.line(`h${series}`, AWAY, AWAY.map((x) => leastSpread(x, sizes, constant, sharp)), { series, dash, width: 2.5 });
       });
       count.line("one", [0.05, 20], [1.3, 1.3], { series: 4, width: 3 });
       count.mark("here", state.delta, found.heads, { series: 0, size: 6 });

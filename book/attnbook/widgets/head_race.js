@@ -1,7 +1,8 @@
 // H heads from a zero start on the tokenized mixture: loss, attention, margin, and a sample's map.
 
-import { softmax } from "./kit/core.js";
 import { explorable, fixed } from "./kit/kit.js";
+import { softmax } from "./kit/softmax.js";
+import { apply, applyFlat } from "./kit/vectors.js";
 
 const RULES = [[0, "step 1"], [1, "step .3 √H"], [2, "Adam .06"]];
 const SHOWN = [["attention", "attention"], ["margin", "margin"], ["test", "test loss"]];
@@ -13,18 +14,14 @@ export default explorable({
   title: "A race of heads on the tokenized mixture",
   defaults: { k: 30, H: 16, rule: 0, shown: "attention", bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
-    const heads = Array.from(kit.data("heads").values).map((H) => (H === 0 ? Infinity : H)); // 0: the limit
-    const tokens = kit.data("X");
-    const [T, d] = tokens.shape;
-    const relevant = Array.from(kit.data("relevant").values);
+    const steps = kit.list("step");
+    const heads = kit.list("heads").map((H) => (H === 0 ? Infinity : H)); // 0: the limit
+    const [T, d] = kit.data("X").shape;
+    const relevant = kit.list("relevant");
     const ceiling = kit.data("ceiling").values[0];
-    const X = Array.from({ length: T }, (_, t) => Array.from(tokens.values.slice(t * d, (t + 1) * d)));
+    const X = Array.from({ length: T }, (_, t) => kit.list("X", t));
     const name = (H) => (Number.isFinite(H) ? String(H) : "∞");
-    const curve = (what, rule, j) => {
-      const from = (rule * heads.length + j) * steps.length;
-      return Array.from(kit.data(what).values.slice(from, from + steps.length));
-    };
+    const curve = (what, rule, j) => kit.list(what, rule, j);
     const stops = heads.map((H) => (Number.isFinite(H) ? H : 0));
     kit.bet({
       question: "Gradient descent with step 1 for every number of heads, all from zero. Which loss falls fastest?",
@@ -88,10 +85,8 @@ export default explorable({
         });
         chart.end();
       });
-      const all = kit.data("W");
-      const from = ((rule * heads.length + chosen) * steps.length + k) * d * d;
-      const W = Array.from(all.values.slice(from, from + d * d));
-      const weights = X.map((z) => softmax(X.map((x) => x.reduce((sum, xa, a) => sum + xa * z.reduce((s, zb, b) => s + W[a * d + b] * zb, 0), 0))));
+      const W = kit.list("W", rule, chosen, k);
+      const weights = X.map((z) => softmax(apply(X, applyFlat(W, z, new Array(d)))));
       map.begin();
       weights.forEach((line, t) => line.forEach((p, s) => map.rect(`p${t}-${s}`, [s + 0.54, t + 0.54], [s + 1.46, t + 1.46], { series: 0, strength: 0.04 + 0.96 * p })));
       relevant.forEach((yes, s) => { if (yes) map.mark(`r${s}`, s + 1, 0.36, { series: 1, shape: "triangle", size: 5 }); });

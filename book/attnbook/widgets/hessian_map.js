@@ -13,8 +13,8 @@ export default explorable({
   title: "Where the network bends: norms of the Hessian's blocks",
   defaults: { k: 4, init: "ntk", radius: 1, block: "VO", bet: null },
   build(kit) {
-    const width = Array.from(kit.data("width").values);
-    const radius = Array.from(kit.data("radius").values);
+    const width = kit.list("width");
+    const radius = kit.list("radius");
     const [norm, quarter, bound] = ["norm", "quarter", "bound"].map((name) => kit.data(name).values);
     const trials = kit.data("trials").values[0];
     const setting = (state) => (state.init === "lecun" ? 0 : 1) * radius.length + Math.max(0, radius.indexOf(state.radius));

@@ -9,9 +9,9 @@ export default explorable({
   title: "How often global? Wider tokens, fewer rivals",
   defaults: { n: 5, T: 5, form: "W", bet: null },
   build(kit) {
-    const d = Array.from(kit.data("d").values);
-    const n = Array.from(kit.data("n").values);
-    const T = Array.from(kit.data("T").values);
+    const d = kit.list("d");
+    const n = kit.list("n");
+    const T = kit.list("T");
     const { values: share } = kit.data("share"); // (n, T, d, forms, global/local/none)
     const { values: proxy } = kit.data("support"); // (n, T, d): mean margin below 1.1
     const { values: exact } = kit.data("exact"); // (n, T, d): every margin 1

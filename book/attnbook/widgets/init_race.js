@@ -1,6 +1,6 @@
 // LeCun, He and NTK: at one step size, and at the same share of each one's largest stable step.
 
-import { raceBoard, raceShare } from "./kit/race.js";
+import { raceBoard, shareInWords } from "./kit/race.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const NAMES = ["LeCun", "He", "NTK"];
@@ -13,23 +13,16 @@ export default explorable({
   title: "A race of initialisations: at one step, or at one share of the stable step",
   defaults: { mode: "equal", s: 2, w: 2, k: 31, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values).slice(1);
-    const { shape, values } = kit.data("loss"); // (modes, steps, inits, widths, times)
-    const T = shape[4];
-    const W = shape[3];
-    const widths = Array.from(kit.data("widths").values);
-    const spectra = kit.data("values"); // (inits, widths, N)
-    const N = spectra.shape[2];
-    const alpha = kit.data("alpha").values;
-    const curve = (state, i) => {
-      const at = ((MODES.indexOf(state.mode) * 3 + state.s) * 3 + i) * W + state.w;
-      return Array.from(values.slice(at * T + 1, (at + 1) * T));
-    };
-    const spectrum = (state, i) => Array.from(spectra.values.slice((i * W + state.w) * N, (i * W + state.w + 1) * N));
+    const steps = kit.list("step").slice(1);
+    const widths = kit.list("widths");
+    const N = kit.data("values").shape[2];
+    const alpha = (state, i) => kit.list("alpha", i, state.w)[0];
+    const curve = (state, i) => kit.list("loss", MODES.indexOf(state.mode), state.s, i, state.w).slice(1);
+    const spectrum = (state, i) => kit.list("values", i, state.w);
     const limit = (state, i) => N / spectrum(state, i)[0];
     const size = (state, i) => STEPS[state.mode][state.s] * (state.mode === "equal" ? 1 : limit(state, i));
     const ends = (state) => NAMES.map((_, i) => curve(state, i)[state.k]);
-    const told = (shares) => NAMES.map((name, i) => `${name} ${raceShare(shares[i])}`).join(", ");
+    const told = (shares) => NAMES.map((name, i) => `${name} ${shareInWords(shares[i])}`).join(", ");
     kit.bet({
       question: "At width 240 and step 1 the NTK start is far behind. Now give each start half of its own largest stable step. Who is behind?",
       options: ["NTK, as before", "not NTK any more", "LeCun and He by as much as NTK was"],
@@ -51,7 +44,7 @@ export default explorable({
         k: state.k,
       });
       const shares = ends(state);
-      const squares = NAMES.map((_, i) => alpha[i * W + state.w]);
+      const squares = NAMES.map((_, i) => alpha(state, i));
       kit.say(`Width ${widths[state.w]}, ${state.mode === "equal" ? `step ${STEPS.equal[state.s]} for all` : `${STEPS.relative[state.s]} of each limit`}. Loss after ${steps[state.k]} steps: ${told(shares)}. Largest stable steps: ${NAMES.map((_, i) => fixed(limit(state, i))).join(", ")}; in use: ${NAMES.map((_, i) => fixed(size(state, i))).join(", ")}. alpha² is ${squares.map((value) => fixed(value, 4)).join(", ")}: LeCun over NTK ${fixed(squares[0] / squares[2], 1)}, d_m/d = ${widths[state.w] / 20} at the same attention.`);
       kit.el.dataset.shares = JSON.stringify(shares);
       kit.el.dataset.steps = JSON.stringify(NAMES.map((_, i) => size(state, i)));

@@ -22,7 +22,7 @@ export default explorable({
   defaults: { k: 50, eta: 0.002, head: 2 / 3, attention: 1, view: "normW", clock: 0, bet: null },
   build(kit) {
     const data = {};
-    for (const key of ["K", "G", "y", "head", "goal"]) data[key] = Float64Array.from(kit.data(key).values);
+    for (const key of ["K", "G", "y", "head", "goal"]) data[key] = Float64Array.from(kit.list(key));
     const rate = kit.data("rate").values[0]; // omega_1 of Theorem 8
     const run = (kind, eta, head, attention) => {
       const key = [kind, eta, head, attention].join();

@@ -1,6 +1,7 @@
 // The four blocks of the tangent kernel on their way to a limit, or not: Lemma 1 over the width.
 
 import { explorable, fixed } from "./kit/kit.js";
+import { exponent } from "./kit/vectors.js";
 
 const BLOCKS = ["w_O", "W_V", "W_Q", "W_K"];
 const SHAPES = ["circle", "square", "triangle", "diamond"];
@@ -14,17 +15,12 @@ export default explorable({
   title: "The tangent kernel by block: who has a limit?",
   defaults: { k: 4, draw: 1, scaling: "linear", limit: "corrected", bet: null },
   build(kit) {
-    const width = Array.from(kit.data("width").values);
+    const width = kit.list("width");
     const [error, spread, entry, limit] = ["error", "spread", "entry", "limit"].map((name) => kit.data(name).values);
     const draws = kit.data("entry").shape[2];
     const pairs = kit.data("limit").shape[2];
     const at = (state) => [Math.max(0, SCALINGS.indexOf(state.scaling)), Math.max(0, LIMITS.indexOf(state.limit)), Math.min(state.k, width.length - 1)];
     const far = (s, l, k, b) => error[((s * width.length + k) * 3 + l) * 4 + b];
-    const exponent = (values) => { // of the width, by least squares in logarithms
-      const [x, y] = [width, values].map((list) => list.map(Math.log));
-      const [mx, my] = [x, y].map((list) => list.reduce((a, b) => a + b, 0) / list.length);
-      return x.reduce((sum, u, i) => sum + (u - mx) * (y[i] - my), 0) / x.reduce((sum, u) => sum + (u - mx) ** 2, 0);
-    };
     kit.bet({
       question: "Logits divided by the width d_m, NTK start. The width grows: what becomes of the four blocks?",
       options: ["all four settle at something", "w_O and W_V settle, W_Q and W_K vanish", "the kernel stays random"],
@@ -57,7 +53,7 @@ export default explorable({
         const line = width.map((__, j) => far(s, l, j, b));
         rates.line(`l${b}`, width, line, { series: b, dash: DASHES[b], width: 2.2 });
         rates.mark(`m${b}`, width[k], line[k], { series: b, shape: SHAPES[b], size: 5 });
-        return { error: line[k], exponent: exponent(line) };
+        return { error: line[k], exponent: exponent(width, line) };
       });
       rates.end();
       const goal = (b, p) => limit[(l * 4 + b) * pairs + p];

@@ -1,6 +1,6 @@
 // A neuron at the kink of relu: there the first step raises the loss, however small it is.
 
-import { encoderConstants, kinkStep } from "./kit/encoder_small.js";
+import { constantsOf, kinkStep } from "./kit/encoder_small.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const COS = 0.6;
@@ -20,7 +20,7 @@ export default explorable({
       const dual = [[1, -COS / SIN], [0, 1 / SIN]];
       const own = [0, 1].flatMap((k) => dual[k].map((value, a) => value - 0.1 * dual[1 - k][a]));
       const theta = [...Array(12).fill(0), -(10 ** state.power), Q, ...own, state.w, 0, 0];
-      return encoderConstants(NET, TOKENS, theta, (ERRORS[0] ** 2 + ERRORS[1] ** 2) / 2, 1);
+      return constantsOf(NET, TOKENS, theta, (ERRORS[0] ** 2 + ERRORS[1] ** 2) / 2, 1);
     };
     const first = (state) => kinkStep(spec(state), state.multiple / constants(state).C);
     kit.bet({

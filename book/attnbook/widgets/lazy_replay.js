@@ -12,8 +12,8 @@ export default explorable({
   title: "Replay: loss, way of each weight, distance of the kernel",
   defaults: { k: 24, width: 1000, scaling: "sqrt", init: "lecun", bet: null },
   build(kit) {
-    const width = Array.from(kit.data("width").values);
-    const step = Array.from(kit.data("step").values);
+    const width = kit.list("width");
+    const step = kit.list("step");
     const [loss, moved, distance, stable] = ["loss", "moved", "distance", "stable_below"].map((name) => kit.data(name).values);
     const trials = kit.data("trials").values[0];
     const shown = step.map((epoch) => Math.max(epoch, 0.7)); // the start, on a logarithmic axis

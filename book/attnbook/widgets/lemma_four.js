@@ -1,7 +1,9 @@
 // Lemma 4 under the hand: the cosine of the negative gradient with W_mm, and the bound below it.
 
-import { attentionSVM, best, cosine, gradient, norm, scores } from "./kit/core.js";
+import { attentionSVM, best, gradient, scores } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
+import { nearest } from "./kit/search.js";
+import { cosine, norm } from "./kit/vectors.js";
 
 const LENGTHS = Array.from({ length: 61 }, (_, k) => 10 ** (-1 + k / 20)); // .1 to 100
 const SIZES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100];
@@ -183,6 +185,6 @@ function hunt(state) {
     const value = norm(near) < 100 ? meter(problem, goal, near) : Infinity;
     if (value < low) [W, low] = [near, value];
   }
-  const s = SIZES.reduce((a, b) => (Math.abs(Math.log(b / norm(W))) < Math.abs(Math.log(a / norm(W))) ? b : a));
+  const s = SIZES[nearest(SIZES, norm(W), Math.log)];
   return { s, D: W.map((row) => row.map((x) => Number((x / s).toFixed(4)))) };
 }

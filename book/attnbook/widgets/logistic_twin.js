@@ -2,7 +2,7 @@
 
 import { leastNorm } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
-import { twinPath, twinPulls } from "./kit/twin.js";
+import { logPulls, trainPath } from "./kit/twin.js";
 
 const NAMES = ["logistic", "attention"];
 const STEPS = { gd: 10000, ngd: 10000 };
@@ -70,7 +70,7 @@ export default explorable({
       NAMES.forEach((model, k) => {
         const look = { series: k, dash: k ? "7 4" : "", width: k ? 2.5 : 3 };
         const grid = Array.from({ length: 91 }, (_, at) => at / 5 - 9);
-        const one = (h) => Math.exp(twinPulls([[0, 1]], [0, h], model)[0]);
+        const one = (h) => Math.exp(logPulls([[0, 1]], [0, h], model)[0]);
         pull.line(`l${k}`, grid, grid.map(one), look);
         const shapes = k ? "diamond" : "circle";
         state.f.forEach((f, i) => {
@@ -129,7 +129,7 @@ function follow(state) {
   const key = JSON.stringify([state.f, state.w, state.rule]);
   if (cache.key === key) return cache.found;
   const toward = leastNorm(state.f).w;
-  const paths = NAMES.map((model) => twinPath(state.f, state.w, model, state.rule, ETA[state.rule], TIMES));
+  const paths = NAMES.map((model) => trainPath(state.f, state.w, model, state.rule, ETA[state.rule], TIMES));
   const ends = paths.map((path) => {
     const w = path[path.length - 1];
     const margins = state.f.map(([x, y]) => w[0] * x + w[1] * y);

@@ -1,7 +1,7 @@
 // Three margins of the tokenized mixture: linear, tangent features, attention. Who leads?
 
 import { explorable, fixed } from "./kit/kit.js";
-import { mixtureCrossing, mixtureMargins, mixtureShareLinear, mixtureShareNeeded } from "./kit/mixture_margins.js";
+import { crossing, marginsAt, shareLinear, shareNeeded } from "./kit/mixture_margins.js";
 
 const SIGNALS = Array.from({ length: 111 }, (_, k) => 1 + k / 10);
 const NOISES = Array.from({ length: 81 }, (_, k) => k / 500);
@@ -44,9 +44,9 @@ export default explorable({
     kit.slider({ key: "zeta", label: "share ζ", min: 0.1, max: 0.9, step: 0.1, show: (x) => fixed(x, 1), parent: controls });
     kit.slider({ key: "Z", label: "noise Z", min: 0, max: 1, step: 0.02, parent: controls });
     return ({ S, zeta, Z }) => {
-      const here = mixtureMargins({ S, zeta, Z });
-      const all = SIGNALS.map((signal) => mixtureMargins({ S: signal, zeta, Z }));
-      const cross = mixtureCrossing({ zeta, Z });
+      const here = marginsAt({ S, zeta, Z });
+      const all = SIGNALS.map((signal) => marginsAt({ S: signal, zeta, Z }));
+      const cross = crossing({ zeta, Z });
       race.begin();
       [["attn", 0, ""], ["star", 1, "7 4"], ["lin", 2, "2 4"]].forEach(([name, series, dash]) => {
         const shown = all.map((margins) => (margins[name] > 0 ? margins[name] : NaN));
@@ -55,16 +55,16 @@ export default explorable({
       });
       race.line("now", [S, S], [0.1, 1000], { series: 6, width: 1 });
       if (cross > 1 && cross < 12) {
-        race.mark("cross", cross, mixtureMargins({ S: cross, zeta, Z }).attn, { series: 3, shape: "diamond", size: 7, hollow: true });
+        race.mark("cross", cross, marginsAt({ S: cross, zeta, Z }).attn, { series: 3, shape: "diamond", size: 7, hollow: true });
         const left = cross > 5;
         race.text("cross-at", cross, 0.1, `S = ${fixed(cross, 2)}`, { series: 3, dy: -8, dx: left ? -6 : 6, anchor: left ? "end" : "start" });
-        race.line("cross-line", [cross, cross], [0.1, mixtureMargins({ S: cross, zeta, Z }).attn], { series: 3, dash: "3 4", width: 1.5 });
+        race.line("cross-line", [cross, cross], [0.1, marginsAt({ S: cross, zeta, Z }).attn], { series: 3, dash: "3 4", width: 1.5 });
       }
       race.end();
       const r = Z / S ** 2;
       plane.begin();
-      plane.line("needed", NOISES, NOISES.map(mixtureShareNeeded), { series: 1, dash: "7 4", width: 2.5 });
-      plane.line("linear", NOISES, NOISES.map(mixtureShareLinear), { series: 2, dash: "2 4", width: 2.5 });
+      plane.line("needed", NOISES, NOISES.map(shareNeeded), { series: 1, dash: "7 4", width: 2.5 });
+      plane.line("linear", NOISES, NOISES.map(shareLinear), { series: 2, dash: "2 4", width: 2.5 });
       plane.text("above", 0.004, 0.93, "γ⋆ above γ_lin", { series: 1 });
       plane.text("below", 0.157, 0.5, "γ⋆ below γ_lin", { series: 1, anchor: "end" });
       plane.text("void", 0.157, 0.06, "γ_lin negative", { series: 2, anchor: "end" });
@@ -72,10 +72,10 @@ export default explorable({
       plane.end();
       const ranking = order(here).map((name) => `${NAMES[name]} ${fixed(here[name], 3)}`).join(", ");
       const sense = here.star < 0 ? " A negative bound says nothing." : "";
-      kit.say(`S = ${fixed(S, 1)}, ζ = ${fixed(zeta, 1)}, Z = ${fixed(Z, 2)}: ${ranking}.${sense} Tangent features pass attention at S = ${fixed(cross, 2)}. They are at least linear where ζ reaches ${fixed(mixtureShareNeeded(r), 3)}; here ζ is ${fixed(zeta, 1)}.`);
+      kit.say(`S = ${fixed(S, 1)}, ζ = ${fixed(zeta, 1)}, Z = ${fixed(Z, 2)}: ${ranking}.${sense} Tangent features pass attention at S = ${fixed(cross, 2)}. They are at least linear where ζ reaches ${fixed(shareNeeded(r), 3)}; here ζ is ${fixed(zeta, 1)}.`);
       kit.el.dataset.margins = JSON.stringify([here.lin, here.star, here.attn]);
       kit.el.dataset.crossing = String(cross);
-      kit.el.dataset.needed = String(mixtureShareNeeded(r));
+      kit.el.dataset.needed = String(shareNeeded(r));
     };
   },
   code: ({ S, zeta, Z }) => `from attnbook import theory

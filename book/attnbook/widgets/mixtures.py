@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.figures.multihead import heads as heads_of
-from attnbook.widgets import planted
+from attnbook.widgets import stored
 from attnbook.widgets._base import Explorable
 from attnlab import models, optim, problems
 from attnlab.checks import Array
@@ -181,5 +181,5 @@ class PlantedTeacher(Explorable):
     name = "planted_teacher"
 
     def __init__(self) -> None:
-        found = planted.stored()
+        found = stored.load("planted")
         super().__init__({"k": len(found["step"]) - 1}, found)

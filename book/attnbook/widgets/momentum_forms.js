@@ -13,14 +13,14 @@ export default explorable({
   title: "Two forms of momentum, and one longer step",
   defaults: { k: 110, beta: 0.9, kind: 0, clock: 0, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
+    const steps = kit.list("step");
     stepsSeen = steps;
     const betas = Array.from(kit.data("betas").values, (b) => Number(b.toPrecision(3)));
-    const { values } = kit.data("values"); // (kind: plain, then three a beta; [miss, norm]; times)
     const count = steps.length;
+    // (kind: plain, then three a beta; [miss, norm]; times)
     const part = (kind, beta, form, which) => {
       const run = kind * (1 + 3 * betas.length) + (form ? 3 * betas.indexOf(beta) + form : 0);
-      return Array.from(values.slice((2 * run + which) * count, (2 * run + which + 1) * count));
+      return kit.list("values", run, which);
     };
     kit.bet({
       question: "Heavy-ball momentum 0.9 is far ahead of the plain step. Against a plain step ten times as long, it is",

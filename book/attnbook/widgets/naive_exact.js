@@ -1,8 +1,9 @@
 // The textbook gradient at saturation, beside the one that does not cancel.
 
-import { attentionSVM, gradient, norm } from "./kit/core.js";
 import { textbookGradient } from "./kit/bias_joint.js";
+import { attentionSVM, gradient } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
+import { norm } from "./kit/vectors.js";
 
 const PROBLEMS = {
   two: { words: "two tokens", X: [[[1, 0], [0, 0]]], z: [[1, 0]], y: [1], v: [1, 0] },
@@ -36,14 +37,11 @@ export default explorable({
   title: "At saturation: the textbook gradient, and an exact one",
   defaults: { data: "three", R: 30, k: 120, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
+    const steps = kit.list("step");
     const count = steps.length;
     const names = Object.keys(PROBLEMS);
-    const { values } = kit.data("runs"); // (problems, rules, [miss, norm], times)
-    const part = (data, rule, which) => {
-      const place = ((names.indexOf(data) * RULES.length + rule) * 2 + which) * count;
-      return Array.from(values.slice(place, place + count));
-    };
+    // (problems, rules, [miss, norm], times), the first two as one
+    const part = (data, rule, which) => kit.list("runs", names.indexOf(data) * RULES.length + rule, which);
     const curves = {};
     for (const name of names) {
       const { W } = attentionSVM(PROBLEMS[name]);

@@ -1,6 +1,6 @@
 // From a zero start H heads are one head with two learning rates: two runs on one picture.
 
-import { trainHeads, twinRates } from "./kit/equal_heads.js";
+import { trainHeads, twinRates } from "./kit/many_heads.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const HEADS = [1, 2, 4, 8, 16];
@@ -19,8 +19,8 @@ export default explorable({
   title: "Heads that coincide: many heads and their one-head twin",
   defaults: { H: 16, rule: "gd", eta: 1, kick: 0, twin: "on", eps: "scaled", bet: null },
   build(kit) {
-    const { shape, values } = kit.data("X");
-    const problem = { X: Float64Array.from(values), y: Array.from(kit.data("y").values), T: shape[1], d: shape[2] };
+    const [, T, d] = kit.data("X").shape;
+    const problem = { X: Float64Array.from(kit.list("X")), y: kit.list("y"), T, d };
     const sizes = [problem.T * problem.d, problem.d ** 2];
     const steps = Array.from({ length: STEPS }, (_, k) => k + 1);
     const starts = {}; // standard normal numbers for each number of heads, as attnlab draws them

@@ -15,15 +15,11 @@ export default explorable({
   title: "Five step rules, one direction (or not)",
   defaults: { k: 100, data: 0, measure: 2, guide: 1, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
+    const steps = kit.list("step");
     stepsSeen = steps;
-    const { values } = kit.data("values"); // (data and rules, measures, times)
     const facts = kit.data("facts").values;
     const count = steps.length;
-    const curve = (data, rule, measure) => {
-      const at = ((data * RULES.length + rule) * 4 + measure) * count;
-      return Array.from(values.slice(at, at + count));
-    };
+    const curve = (data, rule, measure) => kit.list("values", data * RULES.length + rule, measure);
     kit.bet({
       question: "Train to the end of the scale. Which of the five does not turn towards the max-margin W of the Frobenius norm?",
       options: ["gradient descent", "the Polyak step", "Adam"],

@@ -1,7 +1,8 @@
 // Any selection of tokens has a max-margin direction; some of them hold training for ever.
 
-import { attentionSVM, combine, cosine, locallyOptimal, norm, optimal, scores, step, attention, apply, best } from "./kit/core.js";
+import { attention, attentionSVM, best, locallyOptimal, optimal, scores, step } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
+import { apply, combine, cosine, norm } from "./kit/vectors.js";
 
 const STEPS = 400;
 const SHAPES = ["circle", "square", "triangle"];

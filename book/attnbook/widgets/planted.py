@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attnbook.figures.multihead import heads as heads_of
-from attnbook.files import atomically
+from attnbook.widgets import stored
 from attnlab import models, optim, problems
 
 DATA: dict[str, Any] = {"n": 400, "T": 5, "d": 3, "trials": 12, "rng": 0}
 STEPS = 800
 HEADS = (1, 4, 16, 64)
-FILE = "planted.npz"
 
 
 def rules(H: int) -> tuple[optim.Rule, ...]:
@@ -59,22 +55,5 @@ def sweep(heads: Sequence[int] = HEADS, which: Sequence[int] = range(5)) -> dict
     }
 
 
-def stored() -> dict[str, np.ndarray]:
-    """The sweep as it was stored."""
-    place = resources.files("attnbook.widgets").joinpath("data", FILE)
-    with place.open("rb") as file, np.load(file) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-def main() -> None:
-    """Renew the stored sweep."""
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = sweep()
-    np.savez_compressed(buffer, **arrays)
-    path = Path(__file__).with_name("data") / FILE
-    atomically(path, buffer.getvalue())
-    print(f"{path.name}: {path.stat().st_size} bytes")
-
-
 if __name__ == "__main__":
-    main()
+    stored.save("planted", sweep())

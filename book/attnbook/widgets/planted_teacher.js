@@ -15,13 +15,10 @@ export default explorable({
   title: "A planted teacher, and the seeds that get stuck",
   defaults: { k: 30, rule: 0, H: 16, teacher: 0, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
-    const heads = Array.from(kit.data("heads").values);
+    const steps = kit.list("step");
+    const heads = kit.list("heads");
     const trials = kit.data("align").shape[2]; // (rules, heads, teachers, times), in percent
-    const curve = (what, rule, h, i) => {
-      const from = ((rule * heads.length + h) * trials + i) * steps.length;
-      return Array.from(kit.data(what).values.slice(from, from + steps.length), (x) => (what === "align" ? x / 100 : x));
-    };
+    const curve = (what, rule, h, i) => kit.list(what, rule, h, i).map((x) => (what === "align" ? x / 100 : x));
     const end = (rule, h, i) => curve("align", rule, h, i)[steps.length - 1];
     const teachers = Array.from({ length: trials }, (_, i) => i);
     const found = (rule, h) => teachers.filter((i) => end(rule, h, i) >= FOUND).length;

@@ -12,13 +12,12 @@ export default explorable({
   title: "The Polyak step and its cap",
   defaults: { cap: 1, k: 110, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
+    const steps = kit.list("step");
     stepsSeen = steps;
-    const { values } = kit.data("values"); // (caps, [log10 asked, log10 length, miss], times)
     const others = kit.data("others").values;
     const width = kit.data("width").values[0];
     const count = steps.length;
-    const part = (cap, which) => Array.from(values.slice((cap * 3 + which) * count, (cap * 3 + which + 1) * count));
+    const part = (cap, which) => kit.list("values", cap, which); // 0: log10 asked, 1: log10 length, 2: miss
     const late = (line) => line.map((value, j) => (steps[j] > 0 ? value : NaN));
     kit.bet({
       question: "The paper caps the Polyak step at 10 on these data. When does the cap begin to bind?",

@@ -7,8 +7,8 @@ export default explorable({
   title: "Regularization path: grow the ball, watch the minimiser turn",
   defaults: { k: 0, bet: null },
   build(kit) {
-    const R = Array.from(kit.data("radii").values);
-    const cosine = Array.from(kit.data("cosine").values);
+    const R = kit.list("radii");
+    const cosine = kit.list("cosine");
     const { values: attention, shape } = kit.data("attention"); // (radii, n, T)
     const [, n, T] = shape;
     kit.bet({

@@ -1,6 +1,6 @@
 // tau_0 = width^-1/2 against 1/width: who wins depends on what "the same step" means.
 
-import { raceBoard, raceShare } from "./kit/race.js";
+import { raceBoard, shareInWords } from "./kit/race.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const NAMES = ["tau_0 = width^-1/2", "tau_0 = 1/width"];
@@ -12,21 +12,15 @@ export default explorable({
   title: "A race of scalings: one over the root of the width, or one over the width",
   defaults: { mode: "equal", tokens: "raw", seed: 0, w: 1, k: 31, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values).slice(1);
-    const { shape, values } = kit.data("loss"); // (modes, tokens, draws, scalings, widths, times)
-    const [, , draws, , W, T] = shape;
-    const widths = Array.from(kit.data("widths").values);
-    const spectra = kit.data("values"); // (tokens, draws, scalings, widths, N)
-    const N = spectra.shape[4];
-    const place = (state, i) => ((TOKENS.indexOf(state.tokens) * draws + state.seed) * 2 + i) * W + state.w;
-    const curve = (state, i) => {
-      const at = MODES.indexOf(state.mode) * 2 * draws * 2 * W + place(state, i);
-      return Array.from(values.slice(at * T + 1, (at + 1) * T));
-    };
-    const spectrum = (state, i) => Array.from(spectra.values.slice(place(state, i) * N, (place(state, i) + 1) * N));
+    const steps = kit.list("step").slice(1);
+    const widths = kit.list("widths");
+    const [, draws, , , N] = kit.data("values").shape;
+    const network = (state, i) => [TOKENS.indexOf(state.tokens), state.seed, i, state.w];
+    const curve = (state, i) => kit.list("loss", MODES.indexOf(state.mode), ...network(state, i)).slice(1);
+    const spectrum = (state, i) => kit.list("values", ...network(state, i));
     const limit = (state, i) => N / spectrum(state, i)[0];
     const size = (state, i) => 0.5 * (state.mode === "equal" ? Math.min(limit(state, 0), limit(state, 1)) : limit(state, i));
-    const pair = (name, state) => NAMES.map((_, i) => kit.data(name).values[place(state, i)]);
+    const pair = (name, state) => NAMES.map((_, i) => kit.list(name, ...network(state, i))[0]);
     const ahead = (state) => {
       const [a, b] = NAMES.map((_, i) => curve(state, i)[state.k]);
       return Math.abs(Math.log(a / b)) < 0.05 * Math.max(1, Math.abs(Math.log(a))) ? "hardly differ" : a < b ? "put width^-1/2 ahead" : "put 1/width ahead";
@@ -56,7 +50,7 @@ export default explorable({
       });
       const shares = curves.map((values_) => values_[state.k]);
       const [squares, weights] = [pair("alpha", state), pair("weight", state)];
-      kit.say(`${state.tokens === "raw" ? "Raw tokens" : "Tokens of length 1"}, width ${widths[state.w]}, draw ${state.seed + 1}. After ${steps[state.k]} steps the losses are ${shares.map(raceShare).join(" and ")} of their start: they ${ahead(state)}. Steps in use ${NAMES.map((_, i) => fixed(size(state, i), 3)).join(" and ")}, limits ${NAMES.map((_, i) => fixed(limit(state, i), 3)).join(" and ")}. Mean squared length of an attention row: ${weights.map((value) => fixed(value, 3)).join(" and ")}; alpha²: ${squares.map((value) => fixed(value, 3)).join(" and ")}.`);
+      kit.say(`${state.tokens === "raw" ? "Raw tokens" : "Tokens of length 1"}, width ${widths[state.w]}, draw ${state.seed + 1}. After ${steps[state.k]} steps the losses are ${shares.map(shareInWords).join(" and ")} of their start: they ${ahead(state)}. Steps in use ${NAMES.map((_, i) => fixed(size(state, i), 3)).join(" and ")}, limits ${NAMES.map((_, i) => fixed(limit(state, i), 3)).join(" and ")}. Mean squared length of an attention row: ${weights.map((value) => fixed(value, 3)).join(" and ")}; alpha²: ${squares.map((value) => fixed(value, 3)).join(" and ")}.`);
       kit.el.dataset.shares = JSON.stringify(shares);
       kit.el.dataset.limits = JSON.stringify(NAMES.map((_, i) => limit(state, i)));
       kit.el.dataset.alpha = JSON.stringify(squares);

@@ -2,7 +2,9 @@
 // higher end; along a long one between two trained networks it need not.
 
 import { explorable, fixed } from "./kit/kit.js";
-import { curvatureBound, manyHeadsLoss } from "./kit/onehead.js";
+import { headsLoss } from "./kit/many_heads.js";
+import { beta3 } from "./kit/onehead.js";
+import { bisect } from "./kit/search.js";
 
 const GRID = [...Array.from({ length: 60 }, (_, k) => 10 ** (-3 + (k * 2) / 60)), ...Array.from({ length: 91 }, (_, k) => 0.1 + k / 100)];
 const SHARES = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1];
@@ -13,16 +15,11 @@ export default explorable({
   title: "Segment explorer: walk from one trained network to another",
   defaults: { heads: 4, to: "other", share: 1, at: 0.5, bet: null },
   build(kit) {
-    const sizes = Array.from(kit.data("heads").values);
-    const [n, T, d] = kit.data("X").shape;
-    const flat = Array.from(kit.data("X").values);
-    const X = Array.from({ length: n }, (_, i) => Array.from({ length: T }, (_, t) => flat.slice((i * T + t) * d, (i * T + t + 1) * d)));
-    const y = Array.from(kit.data("y").values);
+    const sizes = kit.list("heads");
+    const [, T, d] = kit.data("X").shape;
+    const problem = { X: kit.list("X"), y: kit.list("y"), T, d };
     // points: start of the first run, then the ends of three runs
-    const point = (H, k) => ({
-      U: Array.from(kit.data(`U${H}`).values.slice(k * H * T * d, (k + 1) * H * T * d)),
-      W: Array.from(kit.data(`W${H}`).values.slice(k * H * d * d, (k + 1) * H * d * d)),
-    });
+    const point = (H, k) => ({ U: kit.list(`U${H}`, k), W: kit.list(`W${H}`, k) });
     const turned = (values, size) => [...values.slice(-size), ...values.slice(0, -size)];
     const goal = (H, to) => {
       if (to === "swap") {
@@ -40,23 +37,18 @@ export default explorable({
       if (known[key]) return known[key];
       const [from, end] = [point(H, 1), goal(H, to)];
       const on = (s) => ({ U: mix(from.U, end.U, s), W: mix(from.W, end.W, s) });
-      const loss = (s) => { const p = on(s); return manyHeadsLoss(X, y, p.U, p.W); };
+      const loss = (s) => { const p = on(s); return headsLoss(problem, p.U, p.W, H); };
       const values = GRID.map(loss);
       const first = loss(0);
       let top = first;
       const ratios = values.map((value) => { top = Math.max(top, value); return top / Math.max(first, value); });
       const length = Math.hypot(...from.U.map((x, k) => x - end.U[k]), ...from.W.map((x, k) => x - end.W[k]));
       // the longest head of both ends; beta_3 grows with it
-      const beta = (s) => curvatureBound(Math.max(longest(from, H), longest(on(s), H)), T, d, 1);
+      const beta = (s) => beta3(Math.max(longest(from, H), longest(on(s), H)), { T, d, R: 1 });
       const used = (s) => (2 * beta(s) * (s * length) ** 2) / Math.sqrt(H);
-      let [low, high] = [0, 1]; // the longest share that Proposition 4 admits
-      for (let k = 0; k < 50; k++) {
-        const middle = (low + high) / 2;
-        if (used(middle) <= 1) low = middle;
-        else high = middle;
-      }
+      const [admitted] = bisect(0, 1, (s) => used(s) > 1, 50); // the longest share that Proposition 4 admits
       const broken = ratios.findIndex((ratio) => ratio > LIMIT);
-      known[key] = { loss, values, first, ratios, length, used, admitted: low, broken: broken < 0 ? null : GRID[broken] };
+      known[key] = { loss, values, first, ratios, length, used, admitted, broken: broken < 0 ? null : GRID[broken] };
       return known[key];
     };
     kit.bet({

@@ -1,7 +1,7 @@
 // Where attention starts: initialisation, token length, tau_0 and width set the spread of the logits.
 
-import { softmax } from "./kit/core.js";
 import { explorable, fixed } from "./kit/kit.js";
+import { softmax } from "./kit/softmax.js";
 
 const NAMES = { lecun: "LeCun", he: "He", ntk: "NTK" };
 
@@ -10,7 +10,7 @@ export default explorable({
   title: "Where does the softmax sit? Ten tokens at the start, nothing trained",
   defaults: { init: "lecun", a: 0.5, r: 1, width: 1000, bet: null },
   build(kit) {
-    const widths = Array.from(kit.data("widths").values);
+    const widths = kit.list("widths");
     const { shape: [, samples, T], values } = kit.data("logits"); // spread 1, (widths, samples, T, T)
     const eta = (init) => ({ lecun: 1, he: 2, ntk: 100 })[init] / 100; // d = 100 features
     const spread = (s) => s.width ** (0.5 - s.a) * eta(s.init) * 10 ** (2 * s.r);

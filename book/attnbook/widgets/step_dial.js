@@ -1,6 +1,6 @@
 // Step size as a multiple of the stability limit: it settles, it is catapulted, or it diverges.
 
-import { encoderEigenvalues, encoderGram, encoderJacobian, encoderTrain } from "./kit/encoder_small.js";
+import { eigenvalues, gram, jacobian, train } from "./kit/encoder_small.js";
 import { explorable, fixed } from "./kit/kit.js";
 
 const NAMES = { lecun: "LeCun", he: "He", ntk: "NTK" };
@@ -12,8 +12,8 @@ export default explorable({
   title: "The step-size dial: below the limit, a little above it, far above it",
   defaults: { init: "lecun", width: 64, ratio: 0.6, bet: null },
   build(kit) {
-    const X = Array.from(kit.data("X").values);
-    const y = Array.from(kit.data("y").values);
+    const X = kit.list("X");
+    const y = kit.list("y");
     const kept = new Map();
     const start = ({ init, width }) => {
       const key = `${init}${width}`;
@@ -22,7 +22,7 @@ export default explorable({
         const theta = Float64Array.from(kit.data(`${init === "he" ? "lecun" : init}${width}`).values, (x) => gain * x);
         const tau1 = init === "ntk" ? width ** -0.5 : 1;
         const net = { N, T, d: D, m: width, tau0: width ** -0.5, pool: tau1 / T };
-        const top = encoderEigenvalues(encoderGram(encoderJacobian(net, X, theta).J, N), N)[N - 1];
+        const top = eigenvalues(gram(jacobian(net, X, theta).J, N), N)[N - 1];
         kept.set(key, { net, theta, top, limit: N / top });
       }
       return kept.get(key);
@@ -49,7 +49,7 @@ export default explorable({
     return (state) => {
       const { net, theta, top, limit } = start(state);
       const step = state.ratio * limit;
-      const run = encoderTrain(net, X, y, theta, step, STEPS, 1 / N);
+      const run = train(net, X, y, theta, step, STEPS, 1 / N);
       const times = run.loss.map((_, t) => t);
       const peak = Math.max(...run.loss);
       const last = run.loss[run.loss.length - 1];

@@ -11,13 +11,10 @@ export default explorable({
   title: "Step rules: how fast, how far, with which margin",
   defaults: { k: 40, H: 16, level: 0.001, rule: 0, bet: null },
   build(kit) {
-    const step = Array.from(kit.data("step").values);
+    const step = kit.list("step");
     const ceiling = kit.data("ceiling").values[0];
     const times = step.length;
-    const of = (name, H, rule) => {
-      const from = (HEADS.indexOf(H) * RULES.length + rule) * times;
-      return Array.from(kit.data(name).values.slice(from, from + times));
-    };
+    const of = (name, H, rule) => kit.list(name, HEADS.indexOf(H), rule);
     const price = (state) => RULES.map((_, rule) => {
       const k = of("loss", state.H, rule).findIndex((value) => value <= state.level);
       return k < 0 ? null : { k, step: step[k], length: of("length", state.H, rule)[k], margin: of("margin", state.H, rule)[k] };

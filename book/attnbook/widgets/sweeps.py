@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import io
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from attnbook import figures
-from attnbook.files import atomically
+from attnbook.widgets import stored
 
 SETTINGS: dict[str, Any] = {"trials": 250, "steps": 2000, "d": (2, 4, 6, 8, 10, 15, 20)}
 GRID = {"n": (3, 5, 10), "T": (3, 5, 10)}
-FILE = "how_often.npz"
 
 
 def how_often(**changes: Any) -> dict[str, np.ndarray]:
@@ -39,23 +35,5 @@ def how_often(**changes: Any) -> dict[str, np.ndarray]:
     }
 
 
-def stored() -> dict[str, np.ndarray]:
-    """The sweep as it was stored."""
-    place = resources.files("attnbook.widgets").joinpath("data", FILE)
-    with place.open("rb") as file, np.load(file) as archive:
-        return {name: archive[name] for name in archive.files}
-
-
-def main() -> None:
-    """Renew the stored sweep."""
-    buffer = io.BytesIO()
-    arrays: dict[str, Any] = how_often()
-    np.savez_compressed(buffer, **arrays)
-    path = Path(__file__).with_name("data") / FILE
-    path.parent.mkdir(exist_ok=True)
-    atomically(path, buffer.getvalue())
-    print(f"{path.name}: {path.stat().st_size} bytes")
-
-
 if __name__ == "__main__":
-    main()
+    stored.save("how_often", how_often())

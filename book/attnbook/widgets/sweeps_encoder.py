@@ -5,16 +5,13 @@ About ten minutes on one core renew them. Each file says which seed and version 
 
 from __future__ import annotations
 
-import io
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import attnlab
 from attnbook import figures, theory
-from attnbook.files import atomically
+from attnbook.widgets import stored
 from attnlab import curvature, models, problems
 from attnlab.checks import Array
 
@@ -116,26 +113,7 @@ def hessian_map(**changes: Any) -> dict[str, Array]:
 SWEEPS = {"hessian_map": hessian_map, "lazy_replay": lazy_replay}
 
 
-def stored(name: str) -> dict[str, Any]:
-    """A sweep as it was stored."""
-    place = resources.files("attnbook.widgets").joinpath("data", f"{name}.npz")
-    with place.open("rb") as file, np.load(file) as archive:
-        return {key: archive[key] for key in archive.files}
-
-
-def main() -> None:
-    """Renew the stored sweeps."""
-    for name, sweep in SWEEPS.items():
-        buffer = io.BytesIO()
-        arrays: dict[str, Any] = sweep()
-        np.savez_compressed(
-            buffer, seed=np.array(SEED), version=np.array(attnlab.__version__), **arrays
-        )
-        path = Path(__file__).with_name("data") / f"{name}.npz"
-        path.parent.mkdir(exist_ok=True)
-        atomically(path, buffer.getvalue())
-        print(f"{path.name}: {path.stat().st_size} bytes")
-
-
 if __name__ == "__main__":
-    main()
+    for name, sweep in SWEEPS.items():
+        made = {"seed": np.array(SEED), "version": np.array(attnlab.__version__)}
+        stored.save(name, made | sweep())

@@ -41,7 +41,7 @@ export default explorable({
   title: "Assumption 3 meets data: how alike are two samples?",
   defaults: { kind: "unit", c: 1, scale: 0, bet: null },
   build(kit) {
-    const alike = Object.fromEntries(KINDS.map((kind) => [kind, Array.from(kit.data(kind).values)]));
+    const alike = Object.fromEntries(KINDS.map((kind) => [kind, kit.list(kind)]));
     const scaled = (state) => alike[state.kind].map((value) => value * 10 ** (4 * state.scale));
     // worst excess of P(similarity >= t) over exp(-t^c); both tails fall, so look at the samples
     const worst = (sorted, c) => sorted.reduce((most, value, k) => {

@@ -1,7 +1,9 @@
 // One feature a token: drag the three numbers that the whole network consists of.
 
-import { oneFeatureFit, oneFeatureOutputs, oneFeatureSums } from "./kit/one_feature.js";
 import { explorable, fixed, make } from "./kit/kit.js";
+import { squares } from "./kit/losses.js";
+import { bestFit, outputsOf, partSums } from "./kit/one_feature.js";
+import { dot } from "./kit/vectors.js";
 
 const WIDTHS = [8, 64, 512];
 const SAMPLES = [2, 3, 6, 12];
@@ -13,18 +15,17 @@ export default explorable({
   title: "One feature a token: a network in three numbers",
   defaults: { kappa: 1, pq: [1, -1], N: 12, net: 2, k: 25, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
-    const stored = kit.data("X");
-    const T = stored.shape[1];
-    const all = Array.from({ length: stored.shape[0] }, (_, n) => Array.from(stored.values.slice(n * T, (n + 1) * T)));
-    const y = Array.from(kit.data("y").values);
+    const steps = kit.list("step");
+    const [count, T] = kit.data("X").shape;
+    const all = Array.from({ length: count }, (_, n) => kit.list("X", n));
+    const y = kit.list("y");
     const path = kit.data("path").values; // (samples, widths, times, 3)
     const losses = kit.data("loss").values;
     const grid = Array.from({ length: 81 }, (_, k) => (k - 40) / 10);
-    const given = (N) => ({ X: all.slice(0, N), y: y.slice(0, N), energy: y.slice(0, N).reduce((sum, v) => sum + v * v, 0) / N });
+    const given = (N) => ({ X: all.slice(0, N), y: y.slice(0, N), energy: dot(y.slice(0, N), y.slice(0, N)) / N });
     const floors = Object.fromEntries(SAMPLES.map((N) => {
       const { X, y: target } = given(N);
-      return [N, grid.map((kappa) => oneFeatureFit(kappa, X, target).floor)];
+      return [N, grid.map((kappa) => bestFit(kappa, X, target).floor)];
     }));
     const network = (state, k = state.k) => {
       const at = (SAMPLES.indexOf(state.N) * WIDTHS.length + state.net) * steps.length + k;
@@ -70,13 +71,13 @@ export default explorable({
     return (state) => {
       const { X, y: target, energy } = given(state.N);
       const [p, q] = state.pq;
-      const outputs = oneFeatureOutputs(state.kappa, p, q, X);
-      const loss = outputs.reduce((sum, f, n) => sum + (f - target[n]) ** 2, 0) / state.N;
-      const best = oneFeatureFit(state.kappa, X, target);
+      const outputs = outputsOf(state.kappa, p, q, X);
+      const loss = squares(outputs, target) / state.N;
+      const best = bestFit(state.kappa, X, target);
       const net = network(state);
       plane.begin();
       // rings: floor + share of the energy, from the 2 x 2 second moment of the features
-      const sums = oneFeatureSums(state.kappa, X).map((pair) => pair.map((value) => value / T));
+      const sums = partSums(state.kappa, X).map((pair) => pair.map((value) => value / T));
       const [aa, ab, bb] = [[0, 0], [0, 1], [1, 1]].map(([i, j]) => sums.reduce((sum, pair) => sum + pair[i] * pair[j], 0) / state.N);
       const low = Math.sqrt(bb - (ab * ab) / aa);
       if (aa > 0 && low > 1e-6) {
@@ -109,7 +110,7 @@ export default explorable({
       least.mark("net", net.kappa, net.loss, { series: 0, size: 5 });
       least.mark("mine", state.kappa, Math.min(loss, 0.93 * high), { series: 1, shape: "diamond", size: 6 });
       least.end();
-      const again = oneFeatureOutputs(net.kappa, net.p, net.q, X).reduce((sum, f, n) => sum + (f - target[n]) ** 2, 0) / state.N;
+      const again = squares(outputsOf(net.kappa, net.p, net.q, X), target) / state.N;
       kit.say(`Yours: kappa ${fixed(state.kappa)}, p ${fixed(p)}, q ${fixed(q)}, loss ${fixed(loss, 3)}; at this kappa nothing is below ${told(best.floor)}. The network of width ${WIDTHS[state.net]} after ${steps[state.k]} steps: kappa ${fixed(net.kappa)}, p ${fixed(net.p)}, q ${fixed(net.q)}, loss ${told(net.loss)}; its three numbers alone give ${told(again)}. Mean of y²: ${fixed(energy, 3)}.`);
       kit.el.dataset.outputs = JSON.stringify(outputs);
       kit.el.dataset.loss = String(loss);

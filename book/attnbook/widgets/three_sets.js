@@ -14,7 +14,7 @@ export default explorable({
   title: "The three sets of the proof, as training runs",
   defaults: { k: 70, eps: 0.5, data: 1, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
+    const steps = kit.list("step");
     stepsSeen = steps;
     const count = steps.length;
     const all = DATA.map((name) => ({
@@ -22,7 +22,7 @@ export default explorable({
       gap: kit.data(`gap_${name}`).values,
       weight: kit.data(`weight_${name}`).values,
       sides: kit.data(`sides_${name}`).values,
-      facts: Array.from(kit.data(`facts_${name}`).values),
+      facts: kit.list(`facts_${name}`),
     }));
     kit.bet({
       question: "Late in training, which samples hold the gradient?",

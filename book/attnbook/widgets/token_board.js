@@ -2,10 +2,10 @@
 // watch, and the direction it was bound to reach stands beside it.
 
 import {
-  attentionSVM, cosine, factorStep, norm, nuclear, nuclearSVM, optimal, scores, step, transpose,
-  times, apply,
+  attentionSVM, factorStep, nuclear, nuclearSVM, optimal, scores, step,
 } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
+import { apply, cosine, norm, times, transpose } from "./kit/vectors.js";
 
 const STEPS = 240;
 const SHAPES = ["circle", "square", "triangle", "diamond"];

@@ -9,16 +9,14 @@ export default explorable({
   title: "One token or one feature: the same 24 numbers, cut eight ways",
   defaults: { t: 3, w: 1, scaling: "sqrt", bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values).slice(1);
-    const tokens = Array.from(kit.data("tokens").values);
-    const widths = Array.from(kit.data("widths").values);
+    const steps = kit.list("step").slice(1);
+    const tokens = kit.list("tokens");
+    const widths = kit.list("widths");
     const floor = kit.data("floor").values[0];
-    const { shape, values } = kit.data("loss"); // (shapes, widths, scalings, times)
-    const [shapes, W, S, T] = shape;
-    const N = kit.data("values").shape[3];
-    const place = (state, t = state.t) => (t * W + state.w) * S + SCALINGS.indexOf(state.scaling);
-    const curve = (state, t) => Array.from(values.slice(place(state, t) * T + 1, (place(state, t) + 1) * T));
-    const list = (name, state, t) => Array.from(kit.data(name).values.slice(place(state, t) * N, (place(state, t) + 1) * N));
+    const [shapes, , , N] = kit.data("values").shape;
+    const network = (state, t = state.t) => [t, state.w, SCALINGS.indexOf(state.scaling)];
+    const curve = (state, t) => kit.list("loss", ...network(state, t)).slice(1);
+    const list = (name, state, t) => kit.list(name, ...network(state, t));
     const rank = (numbers, small) => numbers.filter((value) => value > small * numbers[0]).length;
     const name = (t) => `${tokens[t]} × ${N / tokens[t]}`;
     const last = steps[steps.length - 1];

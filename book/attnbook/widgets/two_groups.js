@@ -2,7 +2,8 @@
 // as Proposition 7 says.
 
 import { explorable, fixed } from "./kit/kit.js";
-import { thLogistic, thMargin, thRay, thSigns } from "./kit/training_heads.js";
+import { LOSSES } from "./kit/losses.js";
+import { drawSigns, outputAlong, tangentMargin } from "./kit/training_heads.js";
 
 const MIXTURE = { T: 10, zeta: 0.1, S: 2, M: 2 };
 const COUNTS = Array.from({ length: 17 }, (_, k) => 2 ** k);
@@ -15,17 +16,17 @@ const known = new Map(); // draws by seed, number and law
 function drawn(seed, H, law) {
   const key = `${seed} ${H} ${law}`;
   if (known.size > 4000) known.clear();
-  if (!known.has(key)) known.set(key, thSigns(seed, H, law));
+  if (!known.has(key)) known.set(key, drawSigns(seed, H, law));
   return known.get(key);
 }
 
 const spot = (state) => {
   const groups = drawn(state.seed, state.H, state.law);
-  const gamma = thMargin(groups, MIXTURE);
-  const first = thRay(groups, 0, MIXTURE);
+  const gamma = tangentMargin(groups, MIXTURE);
+  const first = outputAlong(groups, 0, MIXTURE);
   const B = Math.max(1, Math.abs(first));
   const c = (2 * B - Math.log(state.eps)) / gamma;
-  const loss = (far) => thLogistic(thRay(groups, far / Math.SQRT2, MIXTURE));
+  const loss = (far) => LOSSES.logistic.value(outputAlong(groups, far / Math.SQRT2, MIXTURE));
   return { groups, gamma, first, B, c, loss, far: state.share * Math.SQRT2 * c };
 };
 
@@ -118,7 +119,7 @@ export default explorable({
       ray.line("eps", [0, last], [state.eps, state.eps], { series: 4, dash: "3 3" });
       ray.line("printed", [c, c], [bottom, 2], { series: 3, dash: "6 4" });
       ray.line("true", [Math.SQRT2 * c, Math.SQRT2 * c], [bottom, 2], { series: 2 });
-      ray.line("limit", grid, shown(grid.map((x) => thLogistic(first + (x / Math.SQRT2) * gamma))), { series: 5, dash: "10 4", width: 1.5 });
+      ray.line("limit", grid, shown(grid.map((x) => LOSSES.logistic.value(first + (x / Math.SQRT2) * gamma))), { series: 5, dash: "10 4", width: 1.5 });
       ray.line("loss", grid, shown(grid.map(loss)), { series: 0, width: 2.5 });
       if (loss(far) > bottom) ray.mark("here", far, loss(far), { series: 0, size: 6 });
       ray.end();
@@ -129,13 +130,13 @@ export default explorable({
       draws.range({ y: extent });
       draws.begin();
       if (margin) {
-        const goal = thMargin({ plus: { count: 1, sum: state.law === "uniform" ? 0.5 : 1 }, minus: { count: 0, sum: 0 } }, MIXTURE);
+        const goal = tangentMargin({ plus: { count: 1, sum: state.law === "uniform" ? 0.5 : 1 }, minus: { count: 0, sum: 0 } }, MIXTURE);
         draws.line("goal", [0.7, 1e5], [goal, goal], { series: 5, dash: "10 4", width: 1.5 });
       } else draws.line("equal", COUNTS, COUNTS.map((H) => EQUAL * Math.sqrt(H)), { series: 1, width: 2 });
       COUNTS.filter((_, k) => k % 2 === 0 && k <= 12).forEach((H) => {
         for (let s = 0; s < DRAWS; s++) {
           const other = drawn(state.seed + 1000 * s + H, H, state.law);
-          draws.mark(`d${H}-${s}`, H, margin ? thMargin(other, MIXTURE) : thRay(other, 0, MIXTURE), { series: 6, size: 2.5 });
+          draws.mark(`d${H}-${s}`, H, margin ? tangentMargin(other, MIXTURE) : outputAlong(other, 0, MIXTURE), { series: 6, size: 2.5 });
         }
       });
       draws.mark("now", state.H, margin ? gamma : first, { series: 0, size: 6 });

@@ -10,10 +10,9 @@ export default explorable({
   title: "W or K and Q: two parameterisations, two directions",
   defaults: { k: 30, form: 0, bet: null },
   build(kit) {
-    const steps = Array.from(kit.data("step").values);
-    const { values } = kit.data("correlation"); // (forms, norms, steps)
+    const steps = kit.list("step");
     const trials = kit.data("trials").values[0];
-    const curve = (form, which) => Array.from(values.slice((form * 2 + which) * steps.length, (form * 2 + which + 1) * steps.length));
+    const curve = (form, which) => kit.list("correlation", form, which);
     kit.bet({
       question: "The same attention, written as W or as K times Q. Do both end in the same direction?",
       options: ["yes: the function class is the same", "no: each has a norm of its own"],

@@ -1,7 +1,9 @@
 // Corollary 1 (3): the loss's worst negative curvature, in units of the loss, over heads.
 
 import { explorable, fixed } from "./kit/kit.js";
-import { curvatureBound } from "./kit/onehead.js";
+import { beta3 } from "./kit/onehead.js";
+import { nearest } from "./kit/search.js";
+import { exponent, mean } from "./kit/vectors.js";
 
 const KINDS = ["random", "pairs"];
 
@@ -10,25 +12,15 @@ export default explorable({
   title: "The weak-convexity meter: how far from convex, in units of the loss",
   defaults: { heads: 4, size: 1, kind: "random", bet: null },
   build(kit) {
-    const heads = Array.from(kit.data("heads").values);
-    const sizes = Array.from(kit.data("sizes").values);
+    const heads = kit.list("heads");
+    const sizes = kit.list("sizes");
     const trials = kit.data("ratio").shape[3];
     const [T, d] = kit.data("shape").values;
-    // (kinds, sizes, heads, trials)
-    const read = (name, kind, size) => heads.map((_, h) => {
-      const from = ((kind * sizes.length + size) * heads.length + h) * trials;
-      return Array.from(kit.data(name).values.slice(from, from + trials));
-    });
-    const mean = (values) => values.reduce((sum, x) => sum + x, 0) / values.length;
+    const shape = { T, d, R: 1 };
+    const read = (name, kind, size) => heads.map((_, h) => kit.list(name, kind, size, h));
     const FROM = heads.indexOf(4); // with fewer heads there are no two equal ones in opposite pairs
-    const power = (ys) => {
-      const xs = heads.slice(FROM).map(Math.log);
-      const logs = ys.slice(FROM).map(Math.log);
-      const [x, y] = [mean(xs), mean(logs)];
-      return xs.reduce((s, v, k) => s + (v - x) * (logs[k] - y), 0) / xs.reduce((s, v) => s + (v - x) ** 2, 0);
-    };
+    const power = (ys) => exponent(heads.slice(FROM), ys.slice(FROM));
     const measured = (state, kind) => read("ratio", KINDS.indexOf(kind), nearest(sizes, state.size)).map(mean);
-    const nearest = (list, value) => list.reduce((best, x, k) => (Math.abs(x - value) < Math.abs(list[best] - value) ? k : best), 0);
     kit.bet({
       question: "Sixteen times as many heads. What happens to the worst negative curvature, in units of the loss?",
       options: ["it stays", "about a quarter is left", "about a sixteenth is left"],
@@ -60,9 +52,9 @@ export default explorable({
       const curve = ratio.map(mean);
       const readout = read("readout", kind, size).map(mean);
       const bounds = {
-        printed: heads.map((H) => curvatureBound(sizes[size], T, d, 1) / Math.sqrt(H)),
-        readout: heads.map((H, h) => curvatureBound(readout[h], T, d, 1) / Math.sqrt(H)),
-        sharp: heads.map((H, h) => curvatureBound(readout[h], T, d, 1, true) / Math.sqrt(H)),
+        printed: heads.map((H) => beta3(sizes[size], shape) / Math.sqrt(H)),
+        readout: heads.map((H, h) => beta3(readout[h], shape) / Math.sqrt(H)),
+        sharp: heads.map((H, h) => beta3(readout[h], shape, true) / Math.sqrt(H)),
       };
       meter.begin();
       meter.line("printed", heads, bounds.printed, { series: 1, dash: "7 4" });

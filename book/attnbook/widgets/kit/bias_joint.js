@@ -3,23 +3,8 @@
 // sample, NormalizedGD on attnlab.problems.bad_direction(), and Attention.value_and_grad; tests
 // compare them in the browser.
 
-const jointLogSigmoid = (h) => (h > 0 ? -Math.log1p(Math.exp(-h)) : h - Math.log1p(Math.exp(h))); // its log
-
-const jointProduct = (A, x, out) => { // a flat square matrix times a vector
-  const m = x.length;
-  for (let i = 0; i < m; i++) {
-    let sum = 0;
-    for (let j = 0; j < m; j++) sum += A[i * m + j] * x[j];
-    out[i] = sum;
-  }
-  return out;
-};
-
-const jointDot = (x, y) => {
-  let sum = 0;
-  for (let i = 0; i < x.length; i++) sum += x[i] * y[i];
-  return sum;
-};
+import { LOSSES, logSigmoid } from "./losses.js";
+import { apply, applyFlat, dot, zeros } from "./vectors.js";
 
 // Joint training from zero, in coordinates of the tokens: v = sum b_k x_k, W = sum w_i F_i with
 // F_i = (x_opt - x_rest) z_i'. Tokens 2i and 2i + 1 are sample i's deciding and other token, K is
@@ -37,7 +22,7 @@ export function jointTraining({ K, G, y, head, goal }, rule, times) {
   let path = 0;
   const look = () => {
     for (let i = 0; i < n; i++) {
-      [share[i], rest[i]] = [jointLogSigmoid(Gw[i]), jointLogSigmoid(-Gw[i])];
+      [share[i], rest[i]] = [logSigmoid(Gw[i]), logSigmoid(-Gw[i])];
       margin[i] = y[i] * (Math.exp(share[i]) * Kb[2 * i] + Math.exp(rest[i]) * Kb[2 * i + 1]);
     }
   };
@@ -57,8 +42,8 @@ export function jointTraining({ K, G, y, head, goal }, rule, times) {
     for (let i = 0; i < n; i++) {
       q[i] = still ? 0 : Math.sign(y[i] * (Kb[2 * i] - Kb[2 * i + 1])) * Math.exp(q[i] - top);
     }
-    const size = Math.sqrt(jointDot(p, jointProduct(K, p, Kp)));
-    const other = still ? 0 : Math.sqrt(jointDot(q, jointProduct(G, q, Gq)));
+    const size = Math.sqrt(dot(p, applyFlat(K, p, Kp)));
+    const other = still ? 0 : Math.sqrt(dot(q, applyFlat(G, q, Gq)));
     let forHead = (rule.eta * (t + 1) ** -rule.head) / size;
     let forW = still ? 0 : (rule.eta * (t + 1) ** -rule.attention) / other;
     if (rule.kind === "whole") {
@@ -79,10 +64,10 @@ export function jointTraining({ K, G, y, head, goal }, rule, times) {
     let sum = 0;
     let attended = 0;
     for (let i = 0; i < n; i++) { sum += Math.exp(least - margin[i]); attended += Math.exp(share[i]); }
-    const [size, other] = [Math.sqrt(jointDot(b, Kb)), Math.sqrt(jointDot(w, Gw))];
+    const [size, other] = [Math.sqrt(dot(b, Kb)), Math.sqrt(dot(w, Gw))];
     rows.push([
       Math.log(sum / n) - least, size, other,
-      size > 0 ? jointDot(b, head) / size : 0, other > 0 ? jointDot(w, goal) / other : 0, attended / n, path,
+      size > 0 ? dot(b, head) / size : 0, other > 0 ? dot(w, goal) / other : 0, attended / n, path,
     ]);
   }
   return rows;
@@ -109,15 +94,15 @@ export function basinFrame(a) {
   };
 }
 
-const BASIN_GAP = [0.4, 1]; // of the scores
-const BASIN_LOW = [-0.2, -0.5];
+const GAP = [0.4, 1]; // of the scores
+const LOW = [-0.2, -0.5];
 
 // One normalized step of length eta, in place; the gradient's scale is divided out.
 function basinStep({ lean, side }, W, eta) {
   const logs = [0, 1].map((i) => {
     const h = lean * W[0] + side[i] * W[1];
-    const share = jointLogSigmoid(h);
-    return Math.log(BASIN_GAP[i]) + share + jointLogSigmoid(-h) - BASIN_LOW[i] - BASIN_GAP[i] * Math.exp(share);
+    const share = logSigmoid(h);
+    return Math.log(GAP[i]) + share + logSigmoid(-h) - LOW[i] - GAP[i] * Math.exp(share);
   });
   const top = Math.max(logs[0], logs[1]);
   const [c0, c1] = [Math.exp(logs[0] - top), Math.exp(logs[1] - top)];
@@ -153,22 +138,23 @@ export const basinAllowed = ({ largest, width }, eta) => eta / (4 * largest ** 2
 export const basinLongest = ({ largest }) => Math.log(3) / (2 * largest ** 2);
 
 // The textbook gradient of the exponential loss, X' (diag(s) - s s') gamma z', with a plain
-// softmax: it cancels once 1 - s is below rounding. core.js has the exact one.
+// softmax: it cancels once 1 - s is below rounding. core.js has the exact one. Its rounding error
+// is what naive_exact.js shows, hence a softmax of its own, with its own order of operations.
 export function textbookGradient({ X, z, y, v }, W) {
   const n = X.length;
-  const G = W.map((row) => row.map(() => 0));
+  const { value, slope } = LOSSES.exponential;
+  const G = zeros(W.length, W[0].length);
   let loss = 0;
   X.forEach((tokens, i) => {
-    const asked = W.map((row) => jointDot(row, z[i]));
-    const gamma = tokens.map((x) => y[i] * jointDot(x, v));
-    const a = tokens.map((x) => jointDot(x, asked));
-    const e = a.map((value) => Math.exp(value - Math.max(...a)));
-    const share = 1 / e.reduce((sum, value) => sum + value, 0);
-    const margin = share * e.reduce((sum, value, t) => sum + value * gamma[t], 0);
-    loss += Math.exp(-margin) / n;
+    const gamma = tokens.map((x) => y[i] * dot(x, v));
+    const a = apply(tokens, apply(W, z[i]));
+    const e = a.map((logit) => Math.exp(logit - Math.max(...a)));
+    const share = 1 / e.reduce((sum, weight) => sum + weight, 0);
+    const margin = share * dot(e, gamma);
+    loss += value(margin) / n;
     tokens.forEach((x, t) => {
-      const c = ((gamma[t] - margin) * e[t] * -Math.exp(-margin) * share) / n;
-      x.forEach((left, r) => z[i].forEach((right, s) => { G[r][s] += c * left * right; }));
+      const c = ((gamma[t] - margin) * e[t] * slope(margin) * share) / n;
+      x.forEach((left, r) => z[i].forEach((right, k) => { G[r][k] += c * left * right; }));
     });
   });
   return { loss, G };

@@ -2,11 +2,12 @@
 // Only w = W11 moves. Twins: attnbook.theory.bias.two_token_gd, two_token_miss and gap_set, and
 // attnlab.optim on problems.two_token(); tests compare them in the browser.
 
+import { sigmoid, softplus } from "./losses.js";
+
 // What gradient descent's W11 tends to: log(e^w0 + step t / e).
 export function twoTokenGd(t, start, step) {
   const late = Math.log(Math.max(t, 1e-300) * step) - 1;
-  const top = Math.max(start, late);
-  return top + Math.log1p(Math.exp(Math.min(start, late) - top));
+  return Math.max(start, late) + softplus(-Math.abs(start - late));
 }
 
 // 1 - w / sqrt(w^2 + c) without cancellation where w > 0; c is what does not move, squared.
@@ -17,9 +18,8 @@ export function twoTokenMiss(along, off) {
 
 // -dL/dw for the exponential loss: e^-s s (1 - s) with s the attention on token 1.
 export function twoTokenPull(w) {
-  const s = 1 / (1 + Math.exp(-w));
-  const rest = 1 / (1 + Math.exp(w));
-  return Math.exp(-s) * s * rest;
+  const s = sigmoid(w);
+  return Math.exp(-s) * s * sigmoid(-w);
 }
 
 // W11 after each of the increasing `times`, by gradient descent step after step.

@@ -2,13 +2,18 @@
 // A net is {N, T, d, m, tau0, pool}; X and theta are flat, theta = [W_Q | W_K | W_V | w_O] by
 // rows. Each function has a NumPy twin (models.Encoder, ntk.empirical, theory.encoder).
 
-const encParts = ({ m, d }, theta) => {
+import { conditions, sizes } from "./encoder_conditions.js";
+import { squares } from "./losses.js";
+import { meanSlope, weigh } from "./softmax.js";
+import { dotAt } from "./vectors.js";
+
+const partsOf = ({ m, d }, theta) => {
   const at = [0, m * d, 2 * m * d, 3 * m * d, 3 * m * d + m];
   return [0, 1, 2, 3].map((k) => theta.slice(at[k], at[k + 1]));
 };
 
 // What the Jacobian needs of one sample: attention B, attended tokens U, pre-activations Z.
-function encSample(net, X, n, M, V) {
+function sampleOf(net, X, n, M, V) {
   const { T, d, m, tau0 } = net;
   const x = X.slice(n * T * d, (n + 1) * T * d);
   const B = new Float64Array(T * T);
@@ -20,29 +25,16 @@ function encSample(net, X, n, M, V) {
       q[b] = 0;
       for (let a = 0; a < d; a++) q[b] += x[i * d + a] * M[a * d + b];
     }
-    let top = -Infinity;
-    for (let j = 0; j < T; j++) {
-      let logit = 0;
-      for (let b = 0; b < d; b++) logit += q[b] * x[j * d + b];
-      B[i * T + j] = tau0 * logit;
-      top = Math.max(top, B[i * T + j]);
-    }
-    let sum = 0;
-    for (let j = 0; j < T; j++) sum += (B[i * T + j] = Math.exp(B[i * T + j] - top));
-    for (let j = 0; j < T; j++) {
-      B[i * T + j] /= sum;
-      for (let a = 0; a < d; a++) U[i * d + a] += B[i * T + j] * x[j * d + a];
-    }
-    for (let k = 0; k < m; k++) {
-      let z = 0;
-      for (let a = 0; a < d; a++) z += U[i * d + a] * V[k * d + a];
-      Z[i * m + k] = z;
-    }
+    const row = B.subarray(i * T, (i + 1) * T);
+    for (let j = 0; j < T; j++) row[j] = tau0 * dotAt(q, 0, x, j * d, d);
+    weigh(row);
+    for (let j = 0; j < T; j++) for (let a = 0; a < d; a++) U[i * d + a] += row[j] * x[j * d + a];
+    for (let k = 0; k < m; k++) Z[i * m + k] = dotAt(U, i * d, V, k * d, d);
   }
   return { x, B, U, Z };
 }
 
-const encProduct = (Q, K, m, d) => {
+const logitMatrix = (Q, K, m, d) => {
   const M = new Float64Array(d * d);
   for (let k = 0; k < m; k++) {
     for (let a = 0; a < d; a++) for (let b = 0; b < d; b++) M[a * d + b] += Q[k * d + a] * K[k * d + b];
@@ -51,15 +43,15 @@ const encProduct = (Q, K, m, d) => {
 };
 
 // Outputs f, hidden layer A (N x m) and pre-activations Z (N x T x m).
-export function encoderForward(net, X, theta) {
+export function forward(net, X, theta) {
   const { N, T, d, m, pool } = net;
-  const [Q, K, V, O] = encParts(net, theta);
-  const M = encProduct(Q, K, m, d);
+  const [Q, K, V, O] = partsOf(net, theta);
+  const M = logitMatrix(Q, K, m, d);
   const f = new Float64Array(N);
   const A = new Float64Array(N * m);
   const Z = new Float64Array(N * T * m);
   for (let n = 0; n < N; n++) {
-    const own = encSample(net, X, n, M, V).Z;
+    const own = sampleOf(net, X, n, M, V).Z;
     Z.set(own, n * T * m);
     for (let k = 0; k < m; k++) {
       let sum = 0;
@@ -72,15 +64,15 @@ export function encoderForward(net, X, theta) {
 }
 
 // Outputs and their gradients in all parameters, one row of J a sample.
-export function encoderJacobian(net, X, theta) {
+export function jacobian(net, X, theta) {
   const { N, T, d, m, tau0, pool } = net;
-  const [Q, K, V, O] = encParts(net, theta);
-  const M = encProduct(Q, K, m, d);
+  const [Q, K, V, O] = partsOf(net, theta);
+  const M = logitMatrix(Q, K, m, d);
   const p = 3 * m * d + m;
   const f = new Float64Array(N);
   const J = new Float64Array(N * p);
   for (let n = 0; n < N; n++) {
-    const { x, B, U, Z } = encSample(net, X, n, M, V);
+    const { x, B, U, Z } = sampleOf(net, X, n, M, V);
     const row = J.subarray(n * p, (n + 1) * p);
     const G = new Float64Array(d * d);
     for (let i = 0; i < T; i++) {
@@ -95,13 +87,10 @@ export function encoderJacobian(net, X, theta) {
         }
       }
       const D = new Float64Array(T);
-      let mean = 0;
+      for (let j = 0; j < T; j++) D[j] = dotAt(h, 0, x, j * d, d);
+      meanSlope(B.subarray(i * T, (i + 1) * T), D, D);
       for (let j = 0; j < T; j++) {
-        for (let a = 0; a < d; a++) D[j] += h[a] * x[j * d + a];
-        mean += B[i * T + j] * D[j];
-      }
-      for (let j = 0; j < T; j++) {
-        const c = pool * tau0 * B[i * T + j] * (D[j] - mean);
+        const c = pool * tau0 * D[j];
         for (let a = 0; a < d; a++) for (let b = 0; b < d; b++) G[a * d + b] += c * x[i * d + a] * x[j * d + b];
       }
     }
@@ -119,7 +108,7 @@ export function encoderJacobian(net, X, theta) {
 }
 
 // Eigenvalues of a symmetric matrix, in rising order, by Jacobi's rotations.
-export function encoderEigenvalues(A, n) {
+export function eigenvalues(A, n) {
   const S = Float64Array.from(A);
   for (let sweep = 0; sweep < 60; sweep++) {
     let off = 0;
@@ -150,38 +139,35 @@ export function encoderEigenvalues(A, n) {
 }
 
 // Rows times rows: the tangent kernel, if the rows are those of the Jacobian.
-export function encoderGram(rows, n) {
+export function gram(rows, n) {
   const p = rows.length / n;
   const K = Array(n * n).fill(0);
   for (let a = 0; a < n; a++) {
     for (let b = 0; b <= a; b++) {
-      let sum = 0;
-      for (let k = 0; k < p; k++) sum += rows[a * p + k] * rows[b * p + k];
-      K[a * n + b] = sum;
-      K[b * n + a] = sum;
+      K[a * n + b] = dotAt(rows, a * p, rows, b * p, p);
+      K[b * n + a] = K[a * n + b];
     }
   }
   return K;
 }
 
 // Gradient descent on factor * sum (f - y)^2; loss and lambda_max(K) at each step, until it ends.
-export function encoderTrain(net, X, y, theta, step, steps, factor) {
+export function train(net, X, y, theta, step, steps, factor) {
   const { N } = net;
   const now = Float64Array.from(theta);
   const loss = [];
   const top = [];
   for (let t = 0; t <= steps; t++) {
-    const { f, J } = encoderJacobian(net, X, now);
-    const r = f.map((value, n) => value - y[n]);
-    const value = factor * r.reduce((sum, e) => sum + e * e, 0);
+    const { f, J } = jacobian(net, X, now);
+    const value = factor * squares(f, y);
     if (!(value < 1e6 * (loss[0] ?? Infinity))) break; // it diverges
     loss.push(value);
-    const values = encoderEigenvalues(encoderGram(J, N), N);
+    const values = eigenvalues(gram(J, N), N);
     top.push(values[N - 1]);
     if (t === steps) break;
     const p = J.length / N;
     for (let n = 0; n < N; n++) {
-      const c = -2 * factor * step * r[n];
+      const c = -2 * factor * step * (f[n] - y[n]);
       for (let k = 0; k < p; k++) now[k] += c * J[n * p + k];
     }
   }
@@ -189,36 +175,30 @@ export function encoderTrain(net, X, y, theta, step, steps, factor) {
 }
 
 // Every quantity of Proposition 1 at a start, for 1/2 sum (f - y)^2 = loss and C_Q = ... = radius.
-export function encoderConstants(net, X, theta, loss, radius) {
+export function constantsOf(net, X, theta, loss, radius) {
   const { N, T, d, m, tau0, pool } = net;
-  const parts = encParts(net, theta);
-  const size = (W) => Math.sqrt(Math.max(0, encoderEigenvalues(encoderGram(encTurned(W, m, d), d), d)[d - 1]));
+  const parts = partsOf(net, theta);
+  const size = (W) => Math.sqrt(Math.max(0, eigenvalues(gram(turned(W, m, d), d), d)[d - 1]));
   const [Q, K, V] = parts.slice(0, 3).map((W) => size(W) + radius);
   const O = Math.hypot(...parts[3]) + radius;
   let Cx = 0;
   for (let n = 0; n < N; n++) Cx = Math.max(Cx, Math.hypot(...X.slice(n * T * d, (n + 1) * T * d)) / Math.sqrt(T));
-  const { A } = encoderForward(net, X, theta);
-  const alpha = m < N ? 0 : Math.sqrt(Math.max(0, encoderEigenvalues(encoderGram(A, N), N)[0]));
-  const s = Math.sqrt(2 * loss);
-  const rho = Math.sqrt(N) * T ** 1.5 * pool * Cx;
-  const z = O * O * (1 + 4 * tau0 ** 2 * Cx ** 4 * T ** 2 * V * V * (Q * Q + K * K));
-  const inner = 2 * rho * tau0 * V * O * T * Cx * Cx;
-  const factors = [inner * K, inner * Q, rho * O, rho * V];
+  const { A } = forward(net, X, theta);
+  const alpha = m < N ? 0 : Math.sqrt(Math.max(0, eigenvalues(gram(A, N), N)[0]));
+  const bars = { n: N, T, Cx, tau0, pool, Q, K, V, O };
+  const { rho, z, factors } = sizes(bars);
+  const [two, three] = conditions(bars, alpha, loss, radius);
   const c1 = rho * (V + O + 2 * tau0 * Cx * Cx * T * O * V * (Q + K));
   const c2 = Math.hypot(...factors);
   const zeta = 2 * tau0 * Cx * Cx * T * (Q + K);
   const big = O * Cx * Math.sqrt(T) * (1 + V * zeta) + 1;
   const head = pool * Cx * T ** 1.5;
-  const turned = (L) => tau0 * head * (2 * L * T * Cx * Cx * (V * big + O) + V * O * Cx * Cx * T * (1 + 3 * L * zeta));
-  const c3 = Math.sqrt(N) * Math.hypot(head * (1 + V * zeta), head * (O * zeta + big), turned(K), turned(Q));
-  return {
-    alpha, rho, z, c1, c2, c3, C: c1 * c2 + c3 * s,
-    two: alpha ** 2 / ((8 * Math.max(...factors) * s) / radius),
-    three: (alpha ** 3 * O) / (32 * rho * rho * z * s),
-  };
+  const bent = (L) => tau0 * head * (2 * L * T * Cx * Cx * (V * big + O) + V * O * Cx * Cx * T * (1 + 3 * L * zeta));
+  const c3 = Math.sqrt(N) * Math.hypot(head * (1 + V * zeta), head * (O * zeta + big), bent(K), bent(Q));
+  return { alpha, rho, z, c1, c2, c3, C: c1 * c2 + c3 * Math.sqrt(2 * loss), two, three };
 }
 
-const encTurned = (W, m, d) => {
+const turned = (W, m, d) => {
   const rows = new Float64Array(d * m);
   for (let k = 0; k < m; k++) for (let a = 0; a < d; a++) rows[a * m + k] = W[k * d + a];
   return rows;

@@ -1,6 +1,7 @@
 // What every explorable shares: its frame, controls, state, read-out, betting, code to copy.
 
 import { Chart } from "./chart.js";
+import { nearest } from "./search.js";
 
 export const make = (tag, attributes = {}, ...children) => {
   const node = document.createElement(tag);
@@ -86,6 +87,14 @@ class Kit {
     return this.unpacked[name];
   }
 
+  // The numbers of an array at its leading indices, as one flat list.
+  list(name, ...at) {
+    const { shape, values } = this.data(name);
+    const size = shape.slice(at.length).reduce((a, b) => a * b, 1);
+    const place = at.reduce((sum, index, k) => sum * shape[k] + index, 0);
+    return Array.from(values.slice(place * size, (place + 1) * size));
+  }
+
   say(words) {
     if (this.readout.textContent === words) return;
     this.readout.replaceChildren(...unbroken(words));
@@ -129,9 +138,7 @@ class Kit {
       move(Number(input.value) + way);
     });
     this.draws.push((state) => {
-      let near = 0;
-      stops.forEach((value, k) => { if (Math.abs(value - state[key]) < Math.abs(stops[near] - state[key])) near = k; });
-      input.value = near;
+      input.value = Math.max(0, nearest(stops, state[key]));
       told.textContent = show(state[key]);
       input.setAttribute("aria-valuetext", `${label} ${show(state[key])}`);
     });

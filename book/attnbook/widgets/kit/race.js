@@ -1,8 +1,8 @@
 // Two charts that belong together: losses over log time, and what the tangent kernel at the start
 // says about them, step size times eigenvalue over N, which is stable below 1.
 
-const RACE_DASHES = ["", "7 4", "2 4"];
-const RACE_SHAPES = ["circle", "square", "triangle"];
+const DASHES = ["", "7 4", "2 4"];
+const SHAPES = ["circle", "square", "triangle"];
 
 export function raceBoard(kit, { steps, count, names, low = 1e-8 }) {
   const row = kit.row();
@@ -21,14 +21,14 @@ export function raceBoard(kit, { steps, count, names, low = 1e-8 }) {
     loss.begin();
     rate.begin();
     curves.forEach((curve, i) => {
-      const look = { series: i, dash: RACE_DASHES[i], width: 2.5 };
+      const look = { series: i, dash: DASHES[i], width: 2.5 };
       loss.line(`all${i}`, steps, curve, { ...look, faint: true });
       loss.line(`to${i}`, steps.slice(0, k + 1), curve.slice(0, k + 1), look);
-      if (curve[k] > low && curve[k] < 2.5) loss.mark(`at${i}`, steps[k], curve[k], { series: i, shape: RACE_SHAPES[i], size: 5 });
+      if (curve[k] > low && curve[k] < 2.5) loss.mark(`at${i}`, steps[k], curve[k], { series: i, shape: SHAPES[i], size: 5 });
       const index = rates[i].map((_, j) => j + 1);
       const above = rates[i].map((value) => Math.max(value, 1e-12));
       rate.line(`rate${i}`, index, above, look);
-      above.forEach((value, j) => rate.mark(`r${i}-${j}`, j + 1, value, { series: i, shape: RACE_SHAPES[i], size: 3 }));
+      above.forEach((value, j) => rate.mark(`r${i}-${j}`, j + 1, value, { series: i, shape: SHAPES[i], size: 3 }));
     });
     rate.line("limit", [0.5, count + 0.5], [1, 1], { series: 5, dash: "5 4", width: 1.5 });
     loss.end();
@@ -37,4 +37,4 @@ export function raceBoard(kit, { steps, count, names, low = 1e-8 }) {
 }
 
 // A share of the start in words.
-export const raceShare = (value) => (value >= 1e6 ? "diverged" : value < 0.01 ? value.toExponential(1) : value.toFixed(2));
+export const shareInWords = (value) => (value >= 1e6 ? "diverged" : value < 0.01 ? value.toExponential(1) : value.toFixed(2));

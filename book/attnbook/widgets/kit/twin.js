@@ -2,21 +2,23 @@
 // classifier w, two losses. Attention between the tokens f_i and 0 has the logit h = w.f_i, the
 // score of f_i is its second coordinate, that of 0 is 0; its loss is exponential.
 
+import { logSigmoid } from "./losses.js";
+import { dot } from "./vectors.js";
+
 // What each sample pulls, as a logarithm and free of cancellation; the gradient in w is
 // -(1/n) sum exp(pull_i) f_i.
-export function twinPulls(f, w, model) {
-  return f.map(([x, y]) => {
-    const h = w[0] * x + w[1] * y;
-    const tail = Math.log1p(Math.exp(-Math.abs(h)));
-    const miss = h > 0 ? -h - tail : -tail; // log of 1 - s
+export function logPulls(f, w, model) {
+  return f.map((token) => {
+    const h = dot(w, token);
+    const miss = logSigmoid(-h); // log of 1 - s
     if (model === "logistic") return miss;
-    const hit = h > 0 ? -tail : h - tail; // log of s
-    return Math.log(y) - y * Math.exp(hit) + hit + miss;
+    const hit = logSigmoid(h);
+    return Math.log(token[1]) - token[1] * Math.exp(hit) + hit + miss;
   });
 }
 
 // The path of w under plain ("gd") or normalized ("ngd") steps, at the given times.
-export function twinPath(f, start, model, rule, eta, times) {
+export function trainPath(f, start, model, rule, eta, times) {
   let w = start.slice();
   const path = [];
   let next = 0;
@@ -25,7 +27,7 @@ export function twinPath(f, start, model, rule, eta, times) {
       path.push(w.slice());
       next += 1;
     }
-    const pulls = twinPulls(f, w, model);
+    const pulls = logPulls(f, w, model);
     const top = Math.max(...pulls);
     const G = [0, 0];
     f.forEach((x, i) => {

@@ -1,62 +1,79 @@
 // Multi-head attention with every token a query, its gradient, and three step rules, on flat
-// arrays. The NumPy twin is models.MultiHead with optim.train.
+// arrays: X is [n][T][d], U [H][T][d], W [H][d][d]; the loss is logistic. The NumPy twin is
+// models.MultiHead with optim.train.
 
-const equalDot = (a, i, b, j, d) => {
-  let sum = 0;
-  for (let k = 0; k < d; k++) sum += a[i + k] * b[j + k];
-  return sum;
-};
+import { LOSSES } from "./losses.js";
+import { meanSlope, weigh } from "./softmax.js";
+import { dot, dotAt } from "./vectors.js";
 
-// Loss and gradients of H heads (logistic loss). X is [n][T][d] flat, U [H][T][d], W [H][d][d].
-export function headGradients({ X, y, T, d }, U, W, H) {
+const { value, slope } = LOSSES.logistic;
+
+// Room for one row of attention: the query's image, and weights and scores of the tokens.
+const rowOf = ({ T, d }) => ({ moved: new Float64Array(d), P: new Float64Array(T), A: new Float64Array(T) });
+
+// Fills the row of head h for token t of sample i; returns the mean score, which it puts out.
+function attend({ X, T, d }, U, W, i, h, t, { moved, P, A }) {
+  for (let a = 0; a < d; a++) moved[a] = dotAt(W, (h * d + a) * d, X, (i * T + t) * d, d);
+  for (let s = 0; s < T; s++) {
+    const key = (i * T + s) * d;
+    P[s] = dotAt(X, key, moved, 0, d);
+    A[s] = dotAt(U, (h * T + t) * d, X, key, d);
+  }
+  weigh(P);
+  return dot(P, A);
+}
+
+// Mean loss of H heads.
+export function headsLoss(problem, U, W, H) {
+  const n = problem.y.length;
+  const row = rowOf(problem);
+  let loss = 0;
+  for (let i = 0; i < n; i++) {
+    let f = 0;
+    for (let h = 0; h < H; h++) for (let t = 0; t < problem.T; t++) f += attend(problem, U, W, i, h, t, row);
+    loss += value((problem.y[i] * f) / Math.sqrt(H)) / n;
+  }
+  return loss;
+}
+
+// Loss and gradients of H heads.
+export function headsGradient(problem, U, W, H) {
+  const { X, y, T, d } = problem;
   const n = y.length;
   const share = 1 / Math.sqrt(H);
   const gU = new Float64Array(U.length);
   const gW = new Float64Array(W.length);
-  const q = new Float64Array(d);
-  const P = new Float64Array(T);
-  const mean = new Float64Array(d);
-  const moved = new Float64Array(d);
-  const attended = new Float64Array(H * T * d);
-  const pulls = new Float64Array(H * d * d);
+  const row = rowOf(problem);
+  const pull = new Float64Array(d);
+  const attended = new Float64Array(U.length);
+  const pulls = new Float64Array(W.length);
   let loss = 0;
   for (let i = 0; i < n; i++) {
     pulls.fill(0);
+    attended.fill(0);
     let f = 0;
     for (let h = 0; h < H; h++) {
       for (let t = 0; t < T; t++) {
         const query = (i * T + t) * d;
-        const row = (h * T + t) * d;
-        for (let a = 0; a < d; a++) q[a] = equalDot(W, (h * d + a) * d, X, query, d);
-        let top = -Infinity;
-        for (let s = 0; s < T; s++) {
-          P[s] = equalDot(X, (i * T + s) * d, q, 0, d);
-          if (P[s] > top) top = P[s];
-        }
-        let sum = 0;
-        for (let s = 0; s < T; s++) { P[s] = Math.exp(P[s] - top); sum += P[s]; }
-        mean.fill(0);
-        moved.fill(0);
-        let score = 0;
+        const own = (h * T + t) * d;
+        f += share * attend(problem, U, W, i, h, t, row);
+        const change = meanSlope(row.P, row.A, row.A);
+        pull.fill(0);
         for (let s = 0; s < T; s++) {
           const key = (i * T + s) * d;
-          const p = P[s] / sum;
-          const A = equalDot(U, row, X, key, d);
-          score += p * A;
-          for (let a = 0; a < d; a++) { mean[a] += p * X[key + a]; moved[a] += p * A * X[key + a]; }
+          for (let a = 0; a < d; a++) {
+            attended[own + a] += row.P[s] * X[key + a];
+            pull[a] += change[s] * X[key + a];
+          }
         }
-        f += share * score;
         for (let a = 0; a < d; a++) {
-          attended[row + a] = mean[a];
-          const pull = moved[a] - score * mean[a]; // the covariance of x with its score
-          for (let b = 0; b < d; b++) pulls[(h * d + a) * d + b] += pull * X[query + b];
+          for (let b = 0; b < d; b++) pulls[(h * d + a) * d + b] += pull[a] * X[query + b];
         }
       }
     }
     const m = y[i] * f;
-    loss += (m > 0 ? Math.log1p(Math.exp(-m)) : -m + Math.log1p(Math.exp(m))) / n;
-    const slope = m > 0 ? -Math.exp(-m) / (1 + Math.exp(-m)) : -1 / (1 + Math.exp(m));
-    const c = (slope * y[i] * share) / n;
+    loss += value(m) / n;
+    const c = (slope(m) * y[i] * share) / n;
     for (let k = 0; k < gU.length; k++) gU[k] += c * attended[k];
     for (let k = 0; k < gW.length; k++) gW[k] += c * pulls[k];
   }
@@ -64,13 +81,13 @@ export function headGradients({ X, y, T, d }, U, W, H) {
 }
 
 // The same as plain lists.
-export function headGradientLists(problem, U, W, H) {
-  const { loss, gU, gW } = headGradients(problem, U, W, H);
+export function headsGradientLists(problem, U, W, H) {
+  const { loss, gU, gW } = headsGradient(problem, U, W, H);
   return { loss, gU: Array.from(gU), gW: Array.from(gW) };
 }
 
 // A step rule for one parameter: its own step size and, for Adam, its own eps.
-function equalRule(rule, size, eta, eps) {
+function ruleOf(rule, size, eta, eps) {
   const first = new Float64Array(size);
   const second = new Float64Array(size);
   let count = 0;
@@ -91,11 +108,7 @@ function equalRule(rule, size, eta, eps) {
   };
 }
 
-const equalNorm = (a, from, to) => {
-  let sum = 0;
-  for (let k = from; k < to; k++) sum += a[k] * a[k];
-  return Math.sqrt(sum);
-};
+const lengthOf = (a, from, count) => Math.sqrt(dotAt(a, from, a, from, count));
 
 // Train H heads for some steps with separate rates for U and W. Returns the loss at each step from
 // the start on, the norm of each W_h, the norm of all U together, and the last parameters.
@@ -103,14 +116,14 @@ export function trainHeads(problem, { H, rule, etaU, etaW, epsU = 1e-8, epsW = 1
   const { T, d } = problem;
   const U = U0 ? Float64Array.from(U0) : new Float64Array(H * T * d);
   const W = W0 ? Float64Array.from(W0) : new Float64Array(H * d * d);
-  const moveU = equalRule(rule, U.length, etaU, epsU);
-  const moveW = equalRule(rule, W.length, etaW, epsW);
+  const moveU = ruleOf(rule, U.length, etaU, epsU);
+  const moveW = ruleOf(rule, W.length, etaW, epsW);
   const [losses, normU, normW] = [[], [], Array.from({ length: H }, () => [])];
   for (let k = 0; k <= steps; k++) {
-    const { loss, gU, gW } = headGradients(problem, U, W, H);
+    const { loss, gU, gW } = headsGradient(problem, U, W, H);
     losses.push(loss);
-    normU.push(equalNorm(U, 0, U.length));
-    normW.forEach((line, h) => line.push(equalNorm(W, h * d * d, (h + 1) * d * d)));
+    normU.push(lengthOf(U, 0, U.length));
+    normW.forEach((line, h) => line.push(lengthOf(W, h * d * d, d * d)));
     if (k < steps) { moveU(U, gU); moveW(W, gW); }
   }
   return { losses, normU, normW, U: Array.from(U), W: Array.from(W) };
