@@ -85,7 +85,7 @@ def test_the_stored_sweep_is_not_stale() -> None:
 
 def test_the_stored_b1_is_the_assumption_and_not_its_proxy() -> None:
     """Every trial with all margins 1 has a mean of 1, and the share is that of new draws."""
-    found = stored()
+    found = stored.load("how_often")
     assert not (found["exact"] & ~found["support"]).any()
     cell = [list(found[name]).index(value) for name, value in (("n", 3), ("T", 3), ("d", 10))]
     drawn = problems.sphere(n=3, T=3, d=10, trials=500, min_gap=0.1, rng=1)
