@@ -563,8 +563,8 @@ class Sign:
     def init(self, model: Any, problem: Any, params: Arrays) -> dict[str, Any]:
         return {}
 
-    def step(self, params: Arrays, grads: Arrays, loss: Any, state: Any) -> tuple[Arrays, Any]:
-        return {k: p - 0.01 * np.sign(grads[k]) for k, p in params.items()}, state
+    def step(self, params: Arrays, at: Any, state: Any) -> tuple[Arrays, Any]:
+        return {k: p - 0.01 * np.sign(at.grads[k]) for k, p in params.items()}, state
 
 
 @pytest.mark.parametrize(

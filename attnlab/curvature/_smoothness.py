@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array
-from attnlab.models import Attention, Params
-from attnlab.models._base import fitted
-from attnlab.models._base import kind as of_kind
+from attnlab.models import Attention, Params, fit, losses
 from attnlab.problems import TokenProblem
 
 
@@ -62,7 +59,7 @@ def smoothness(model: Attention, problem: TokenProblem, params: Params | None = 
     r"""Smoothness constants of attention with a fixed linear head.
 
     $L_W=\frac1n\sum_i\|v\|\|z_i\|^2\|X_i\|^3(M_0\|v\|\|X_i\|+3M_1)$, with $M_0$ the Lipschitz
-    constant and $M_1$ the bound of $\ell'$ over the margins that can occur. Given factors, the
+    constant and $M_1$ the bound of $\ell'$ (`models.Loss.constants`). Given factors, the
     constants for $K$ and $Q$ too, as corrected ($\|Q\|^2L_W$) and as printed ($\|Q\|L_W$, which
     a rescaling $Q\to cQ$, $K\to K/c$ violates).
 
@@ -89,33 +86,26 @@ def smoothness(model: Attention, problem: TokenProblem, params: Params | None = 
         raise check.fail("model", "an Attention", type(model).__name__)
     if not model.head.linear or model.train_head:
         raise check.fail("model", "a linear head that is not trained (svm, Lemma 4)", model)
-    of_kind(problem, TokenProblem, "curvature.smoothness")
     model.shapes(problem)
     X = problem.X if problem.mask is None else problem.X * problem.mask[..., None]
-    M0, M1 = _slopes(model.loss, problem)
+    M0, M1, _ = losses()[model.loss].constants(_lowest(model.loss, problem))
     x = np.linalg.norm(X, ord=2, axis=(-2, -1))  # (..., n)
     v = np.linalg.norm(problem.v, axis=-1)[..., None]
     a = v * (problem.z**2).sum(axis=-1) * x**3
     W = np.asarray((a * (M0[..., None] * v * x + 3.0 * M1[..., None])).mean(axis=-1))
     if model.factors is None or params is None:
         return Smoothness(W)
-    params = fitted(model, params, problem)
+    params = fit(model, params, problem, copy=False)
     k, q = (_spectral(params[name]) for name in ("K", "Q"))
     return Smoothness(W, q**2 * W, k**2 * W, q * W, k * W)
 
 
-def _slopes(loss: str, problem: TokenProblem) -> tuple[Array, Array]:
-    """M_0 and M_1; a margin is a mean of the scores, so it stays above the lowest."""
-    ones = np.ones(problem.trials)
-    if loss == "logistic":
-        return 0.25 * ones, ones
-    if loss == "correlation":
-        return 0.0 * ones, ones
-    scores: Any = problem.scores
-    if problem.mask is not None:
-        scores = np.where(problem.mask, scores, np.inf)
-    steepest = np.asarray(np.exp(-scores.min(axis=(-1, -2))))
-    return steepest, steepest
+def _lowest(loss: str, problem: TokenProblem) -> Array:
+    """Where the loss needs it, the least margin: a mean of the scores stays above the lowest."""
+    if loss != "exponential":
+        return np.full(problem.trials, -np.inf)
+    lowest = np.where(problem.allowed, problem.scores, np.inf).min(axis=(-1, -2))
+    return np.asarray(lowest)
 
 
 def _spectral(matrix: Array) -> Array:

@@ -8,8 +8,8 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, Rng
-from attnlab.models._base import Params, draws, fitted, kind
-from attnlab.models._softmax import softmax
+from attnlab.models._base import Params, draws, fit, kind
+from attnlab.models._softmax import centred, softmax
 from attnlab.problems import SequenceProblem
 
 INITS = ("lecun", "he", "ntk")
@@ -137,6 +137,10 @@ class Encoder:
         """The infimum 0 of the loss where the targets can be fitted."""
         return np.zeros(problem.trials)
 
+    def loss_weight(self, n: int) -> float:
+        r"""$c$ in the loss $c\sum_{i\le n}(f(X_i)-y_i)^2$."""
+        return LOSS_FACTORS[self.loss] / (1 if self.loss == "half_sum" else n)
+
     def value_and_grad(self, params: Params, problem: SequenceProblem) -> tuple[Array, Params]:
         r"""Squared loss, shape of the trials, and its gradient.
 
@@ -152,7 +156,7 @@ class Encoder:
         U, Z = self._hidden(B, params, problem)
         A = c * np.maximum(Z, 0.0).sum(axis=-2)
         f = (A @ w_O[..., None])[..., 0]
-        factor = LOSS_FACTORS[self.loss] / (1 if self.loss == "half_sum" else n)
+        factor = self.loss_weight(n)
         r = (2.0 * factor) * (f - problem.y)
         value = factor * ((f - problem.y) ** 2).sum(axis=-1)
         gate = (Z > 0.0) * w_O[..., None, None, :]
@@ -160,8 +164,7 @@ class Encoder:
         weighted = (c * r)[..., None, None] * U
         g_V = gate.reshape(*rows, m).swapaxes(-1, -2) @ weighted.reshape(*rows, d)
         H = (gate.reshape(*rows, m) @ W_V).reshape(X.shape)
-        D = H @ X.swapaxes(-1, -2)
-        D -= (B * D).sum(axis=-1, keepdims=True)
+        D = centred(B, H @ X.swapaxes(-1, -2))
         D *= B
         D *= (c * self.tau0) * r[..., None, None]
         G = X.reshape(*rows, d).swapaxes(-1, -2) @ (D @ X).reshape(*rows, d)
@@ -184,4 +187,4 @@ class Encoder:
         return U, Z.reshape(*U.shape[:-1], self.width)
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
-        return fitted(self, params, problem)
+        return fit(self, params, problem, copy=False)

@@ -10,8 +10,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array
-from attnlab.models import Model, Params
-from attnlab.models._losses import LOSSES
+from attnlab.models import Model, Params, losses
 from attnlab.optim import _files
 from attnlab.optim._rules import Rule, State
 
@@ -76,8 +75,10 @@ class Run:
         something new is recorded the history starts anew.
         """
         from attnlab.optim._training import resume
+        from attnlab.optim._walk import Watch
 
-        return resume(self, steps, record, every, tol, progress)
+        record = self.recorded if record is None else record
+        return resume(self, steps, Watch(record, every, tol, progress))
 
     def loss(self, problem: Any = None) -> Array:
         """Mean loss on ``problem`` (default: the training data), one number a trial."""
@@ -90,7 +91,7 @@ class Run:
     def accuracy(self, problem: Any = None) -> Array:
         """Share of labels whose sign is predicted, one number a trial."""
         problem = self._data(problem)
-        if getattr(self.model, "loss", None) not in LOSSES:
+        if getattr(self.model, "loss", None) not in losses():
             raise check.fail("accuracy", "a model with a classification loss", self.model)
         return np.asarray((np.sign(self.predict(problem)) == problem.y).mean(axis=-1))
 

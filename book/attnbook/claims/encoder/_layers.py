@@ -21,7 +21,7 @@ from attnbook.claims.encoder._instances import (
 from attnlab import models, ntk
 from attnlab.checks import Array
 from attnlab.models import Params
-from attnlab.models._softmax import softmax
+from attnlab.models import softmax
 from attnlab.problems import SequenceProblem
 
 SHAPES = ((1, 1, 3, 2), (3, 2, 2, 5), (4, 5, 3, 8))  # (n, T, d, width)

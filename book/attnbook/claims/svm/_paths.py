@@ -12,7 +12,7 @@ from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, problems, svm
 from attnlab.checks import Array
-from attnlab.models._losses import LOSSES
+from attnlab.models import losses
 
 RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
 
@@ -32,7 +32,7 @@ RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
 def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     low, high, h = -2.0, 3.0, 1e-4
     u = np.sort(np.concatenate([[low, 0.0, high], rng.uniform(low, high, instances)]))
-    for name, loss in LOSSES.items():
+    for name, loss in losses().items():
         constants = theory.svm.loss_constants(name, low, high)
         fall = loss.value(u[:-1]) - loss.value(u[1:])
         yield at_least(
@@ -47,7 +47,7 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         bend = (loss.value(u + h) - 2.0 * loss.value(u) + loss.value(u - h)) / h**2
         yield at_most(f"{name}: change of the slope, M_0", np.abs(bend), constants.lipschitz + 1e-5)
     narrow = theory.svm.loss_constants("exponential", 0.0, high)
-    beyond = np.abs(LOSSES["exponential"].slope(u))
+    beyond = np.abs(losses()["exponential"].slope(u))
     yield at_most(
         "exponential: slope left of 0, M_1 of [0, 3]", beyond, narrow.steepest, role="outside"
     )
@@ -64,7 +64,7 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     instances=200,
 )
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    for loss in LOSSES:
+    for loss in losses():
         model = models.Attention(loss=loss)
         drawn = cases.separated(3, 4, 5, instances, rng)
         size = 10.0 ** rng.uniform(-2.0, 1.3, drawn.trials)
@@ -74,7 +74,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_least(f"{loss}: log of the loss above its floor, any W", above, -700.0)
         value = model.value_and_grad({"W": W}, drawn)[0]
         yield at_least(
-            f"{loss}: loss, its floor", value, LOSSES[loss].value(drawn.best).mean(axis=-1)
+            f"{loss}: loss, its floor", value, losses()[loss].value(drawn.best).mean(axis=-1)
         )
         margin = svm.attention_svm(drawn)
         B, _ = theory.svm.score_constants(drawn)
