@@ -8,21 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attnlab import checks as check
 from attnlab.checks import Array
-
-
-class Constants(NamedTuple):
-    """What Assumption A of the svm paper asks of a loss on an interval."""
-
-    lipschitz: Array  # M_0, the Lipschitz constant of l'
-    steepest: Array  # M_1 = max |l'|
-    flattest: Array  # min |l'|, above 0 where the loss is strictly decreasing
 
 
 @dataclass(frozen=True)
@@ -56,29 +47,6 @@ class Loss:
     log_slope: Callable[[Array], Array]
     excess: Callable[[Array, Array], Array]
     bounded: bool
-
-    def constants(self, low: ArrayLike = -np.inf, high: ArrayLike = np.inf) -> Constants:
-        r"""$M_0$, $M_1$ and the least slope on an interval of margins: svm, Assumption A.
-
-        On the whole line the logistic loss has $M_0=1/4$ and $M_1=1$, the correlation loss $0$ and
-        $1$; the exponential loss has constants only where margins are bounded below.
-        """
-        low, high = np.broadcast_arrays(np.asarray(low, float), np.asarray(high, float))
-        if not (low <= high).all():
-            raise check.fail("low", "at most high", f"{low} with high = {high}")
-        if self.name == "correlation":
-            one = np.ones(low.shape)
-            return Constants(0.0 * one, one, one)
-        if self.name == "exponential":
-            if (low == -np.inf).any():
-                text = "a finite number: e^-u has no constants on the whole line"
-                raise check.fail("low", text, f"{low}")
-            steep = np.asarray(np.exp(-low))
-            return Constants(steep, steep, np.asarray(np.exp(-high)))
-        steep, flat = (np.asarray(0.5 * (1.0 - np.tanh(end / 2.0))) for end in (low, high))
-        inner = np.clip(0.0, low, high)  # l'' is largest where |u| is least
-        top = np.asarray(0.25 * (1.0 - np.tanh(inner / 2.0) ** 2))
-        return Constants(top, steep, flat)
 
 
 def softplus(x: Array) -> Array:
@@ -149,12 +117,17 @@ def losses() -> dict[str, Loss]:
         logistic [-0.5]
         exponential [-1.]
         correlation [-1.]
-        >>> models.losses()["logistic"].constants()  # the svm paper's M_0 and M_1
-        Constants(lipschitz=array(0.25), steepest=array(1.), flattest=array(0.))
 
     Reference: svm, Assumption A; multihead, Section 3; bias, Section 2.
     """
-    return dict(LOSSES)
+    return _Losses(LOSSES)
+
+
+class _Losses(dict[str, Loss]):
+    """Names that are not there are complained about like any other argument."""
+
+    def __missing__(self, name: object) -> Loss:
+        return self[check.choice("loss", name, self)]
 
 
 def check_labels(problem: Any, loss: str) -> None:

@@ -10,7 +10,7 @@ from attnbook import theory
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
-from attnlab import models, problems, svm
+from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array
 from attnlab.models import losses
 
@@ -33,7 +33,7 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     low, high, h = -2.0, 3.0, 1e-4
     u = np.sort(np.concatenate([[low, 0.0, high], rng.uniform(low, high, instances)]))
     for name, loss in losses().items():
-        constants = theory.svm.loss_constants(name, low, high)
+        constants = curvature.loss_constants(name, low, high)
         fall = loss.value(u[:-1]) - loss.value(u[1:])
         yield at_least(
             f"{name}: fall of the loss, least slope times length",
@@ -46,7 +46,7 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         )
         bend = (loss.value(u + h) - 2.0 * loss.value(u) + loss.value(u - h)) / h**2
         yield at_most(f"{name}: change of the slope, M_0", np.abs(bend), constants.lipschitz + 1e-5)
-    narrow = theory.svm.loss_constants("exponential", 0.0, high)
+    narrow = curvature.loss_constants("exponential", 0.0, high)
     beyond = np.abs(losses()["exponential"].slope(u))
     yield at_most(
         "exponential: slope left of 0, M_1 of [0, 3]", beyond, narrow.steepest, role="outside"
@@ -83,7 +83,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             log_excess = model.evaluate({"W": R * margin.W}, drawn).log_excess
             assert log_excess is not None
             found = np.exp(log_excess)
-            steep = theory.svm.loss_constants(loss, float(lowest.min())).steepest
+            steep = curvature.loss_constants(loss, float(lowest.min())).steepest
             bound = theory.svm.excess_above(R * margin.norm, 1.0 / margin.norm, 4, B, steep)
             yield at_most(f"{loss}: loss above the floor at {R:g} W_mm, M_1 T B e^-R", found, bound)
     same = cases.problem(np.ones((1, 2, 3)), np.ones((1, 3)), [1.0], np.ones(3))

@@ -1,11 +1,9 @@
 """Constants of "Transformers as Support Vector Machines"."""
 
 from attnbook.theory.svm._descent import (
-    LossConstants,
     descent_step,
     guaranteed_decrease,
     lemma_9_bound,
-    loss_constants,
 )
 from attnbook.theory.svm._existence import counting_dimension, enough_dimension, rank_bound
 from attnbook.theory.svm._global import (
@@ -47,7 +45,6 @@ from attnbook.theory.svm._water_filling import sufficient_range, thresholds, wat
 
 __all__ = [
     "LocalConstants",
-    "LossConstants",
     "cone_distance",
     "cone_margins",
     "cone_radius",
@@ -74,7 +71,6 @@ __all__ = [
     "lemma_13_bounds",
     "lemma_14_radius",
     "local_constants",
-    "loss_constants",
     "low_high",
     "opposing_threshold",
     "rank_bound",
