@@ -9,7 +9,7 @@ from pathlib import Path
 
 from attnbook import figures
 from attnbook.figures._output import versions
-from attnbook.figures._workers import cores
+from attnbook.files import cores
 from benchmarks import timing
 
 

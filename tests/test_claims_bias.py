@@ -90,6 +90,7 @@ MUTANTS = [
     ("lemma-7", BIAS + "gap_set", lambda true: lambda *a: true(*a) + 1, "I_1 is never empty"),
     ("assumption-1", BIAS + "orthogonality", times(0.5), "instances lie near the edge"),
     ("lemma-6", BIAS + "conditioning", times(2.0), "Upsilon is e"),
+    ("lemma-6", BIAS + "orthogonality", times(1e8), "short means would do as well"),
     ("definition-1", BIAS + "split_scores", swapped, "best and others exchanged"),
     ("lemma-2", BIAS + "initial_scale", times(40.0), "loose: the spectral norm, all directions"),
     ("lemma-3", BIAS + "optimal_geometry", swapped, "two conditions of the amendment exchanged"),

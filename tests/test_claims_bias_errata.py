@@ -78,7 +78,7 @@ MUTANTS = [
     ),
     ("16", ROOM + "orthogonality_needed", _times(0.001), "1 for 4 n Upsilon T"),
     ("16", ROOM + "orthogonality", _times(0.1), "tokens ten times less orthogonal"),
-    ("18", ROOM + "initial_norm", _times(2000.0), "a start far too large"),
+    ("16", ROOM + "orthogonality", _times(100.0), "short means would do as well"),
 ]
 
 
@@ -113,12 +113,14 @@ def test_adverse_tokens_are_noticed_when_they_are_harmless(verdict: Verdict) -> 
 
 def test_every_erratum_shows_its_number() -> None:
     found = claims.all(paper="bias", kind="erratum")
-    assert [entry.id for entry in found] == [f"bias.erratum-{k}" for k in range(1, 19)]
-    assert {entry.status for entry in found} == {"fails as stated"}
+    assert [entry.id for entry in found] == [f"bias.erratum-{k}" for k in range(1, 18)]
+    glyphs = {entry.id for entry in found if entry.status == "may be the extraction's"}
+    assert glyphs == {"bias.erratum-8", "bias.erratum-11"}
+    assert {entry.status for entry in found if entry.id not in glyphs} == {"fails as stated"}
     assert all(entry.correction and entry.errata for entry in found)
 
 
-@pytest.mark.parametrize("number", range(1, 19))
+@pytest.mark.parametrize("number", range(1, 18))
 def test_evidence_agrees_for_few_instances_and_another_seed(number: int) -> None:
     evidence = claims.get(f"bias.erratum-{number}").check(rng=7, instances=3)
     assert evidence.agrees, "\n".join(map(str, evidence.measurements))

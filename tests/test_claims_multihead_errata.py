@@ -11,7 +11,8 @@ from attnbook import claims
 
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
 THEORY = "attnbook.theory.multihead."
-NAMES = [f"multihead.erratum-{number}" for number in range(11, 35)]
+# what was merely loose (18, 20, 22) is no erratum
+NAMES = [f"multihead.erratum-{k}" for k in range(11, 35) if k not in (18, 20, 22)]
 
 
 def times(factor: float) -> Mutant:
@@ -68,17 +69,10 @@ MUTANTS = [
     ("16", "attnlab.ntk.jacobian", jacobian_transposed, "query and key exchanged"),
     ("16", THEORY + "gamma_star", times(2.0), "a factor 2"),
     ("17", "attnlab.ntk.jacobian", jacobian_negated, "the sign of the loss's slope"),
-    (
-        "18",
-        THEORY + "gamma_star",
-        lambda true: lambda T, z, S, M, Z, P, **k: true(T, z, S, M, Z, P / T**2.5, **k),
-        "no growth with T",
-    ),
     ("19", THEORY + "hoeffding", turned("two_sided"), "one side for two"),
     ("19", THEORY + "B_Phi", turned("printed"), "one side for two"),
     ("21", THEORY + "W_star", transposed, "query and key exchanged"),
     ("21", THEORY + "crossing", times(2.0), "a factor 2"),
-    ("22", THEORY + "head_margin_bound", times(1e-2), "loose, so far too small"),
     ("23", THEORY + "theta_opt", doubled("U"), "not normalised"),
     ("24", THEORY + "W_star", times(2.0), "a factor 2"),
     ("25", THEORY + "Gamma_eps", times(0.2), "not saturated"),
@@ -118,15 +112,20 @@ def test_errata_agree_for_other_seeds_and_sizes(name: str, seed: int, instances:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_printed_form_is_refuted(name: str) -> None:
     """One refuted measurement is enough for the status; here all of them must fail."""
-    claim = claims.get(name)
-    found = claim.check(rng=4).of("statement")
-    kept = [str(entry) for entry in found if entry.holds]
-    assert kept == ([str(entry) for entry in found] if claim.status == "holds" else [])
+    found = claims.get(name).check(rng=4).of("statement")
+    assert [str(entry) for entry in found if entry.holds] == []
 
 
-def test_errata_of_the_early_version_say_so() -> None:
-    early = {name for name in NAMES if "early version" in claims.get(name).number}
-    assert early == {"multihead.erratum-29", "multihead.erratum-32"}
+def test_errata_of_the_superseded_preprint_say_so() -> None:
+    errata = claims.all(paper="multihead", kind="erratum")
+    marked = {entry.id for entry in errata if entry.preprint}
+    assert marked == {f"multihead.erratum-{k}" for k in (1, 5, 29, 32)}
+    assert marked == {entry.id for entry in errata if "superseded preprint" in entry.number}
+
+
+def test_no_erratum_is_merely_loose() -> None:
+    """What holds as printed, with room, is a remark and no slip."""
+    assert all(entry.status != "holds" for entry in claims.all(paper="multihead", kind="erratum"))
 
 
 def test_every_erratum_names_its_statements() -> None:

@@ -16,7 +16,8 @@ import pytest
 from attnbook import figures
 from attnbook.figures import Data, Figure, _store
 from attnbook.figures._plan import plan
-from attnbook.figures._store import Store, atomically
+from attnbook.figures._store import Store
+from attnbook.files import atomically
 
 FAST = {"d": (2, 4), "trials": 7, "steps": 30}
 COMMAND = [sys.executable, "-m", "attnbook", "figure", "svm.5", "--workers", "1", "--quiet"]

@@ -8,7 +8,7 @@ import pytest
 
 from attnbook import figures, theory
 from attnbook.figures import Data
-from attnbook.figures.multihead import _heads as common
+from attnbook.figures.multihead import heads as common
 from attnlab import models, optim, problems
 from attnlab.models import Params
 

@@ -19,6 +19,7 @@ FLOORS = [
     "attnlab.optim",
     "attnlab.svm",
     "attnlab.ntk",
+    "attnbook.files",
     "attnbook.theory",
     "attnbook.claims",
     "attnbook.figures",

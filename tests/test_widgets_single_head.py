@@ -31,12 +31,21 @@ def test_opposite_pairs_halve_with_four_times_the_heads(H: int) -> None:
     drawn = {"U": rng.standard_normal((4 * H, 4, 3)), "W": rng.standard_normal((4 * H, 3, 3))}
     found = []
     for count in (H, 4 * H):
-        few = {name: part[:count] for name, part in drawn.items()}
-        params = single_head.of_length(single_head.opposite_pairs(few), 2.0)
+        params = single_head.of_length(single_head.opposite_pairs(drawn, count), 2.0)
         model = models.MultiHead(heads=count)
         assert np.abs(model.forward(params, problem)).max() < 1e-12, "outputs cancel"
         found.append(float(curvature.weak_convexity(model, params, problem)))
     assert found[1] == pytest.approx(found[0] / 2.0, rel=1e-9)
+
+
+def test_the_meters_pairs_are_one_head_for_every_number() -> None:
+    """So the power of H is what is shown, and not how draws differ."""
+    widget = widgets.WeakConvexity(rng=0, trials=2)
+    ratio, heads = read(widget, "ratio")[1], read(widget, "heads")
+    four = list(heads).index(4)
+    scaled = ratio * np.sqrt(heads)[:, None]
+    assert scaled[:, four:] == pytest.approx(scaled[:, [four] * (heads.size - four)])
+    assert np.ptp(scaled[0, four], axis=-1) > 1e-4, "two heads"
 
 
 def test_segments_start_at_trained_networks() -> None:

@@ -124,6 +124,44 @@ def test_one_head_twin(explorable, rule: str) -> None:
     )
 
 
+def adams_twin(problem, eta: float, H: int, eps: tuple[float, float]) -> list[float]:
+    """Losses of one head under Adam with the steps of ``one_head_steps`` and an eps for each."""
+    model = models.MultiHead(heads=1)
+    params = model.init(problem)
+    steps = dict(zip("UW", theory.multihead.one_head_steps(eta, H, rule="adam"), strict=True))
+    added = dict(zip("UW", eps, strict=True))
+    first = {name: np.zeros_like(part) for name, part in params.items()}
+    second, losses = dict(first), []
+    for k in range(1, 122):
+        loss, grads = model.value_and_grad(params, problem)
+        losses.append(float(loss))
+        for name, g in grads.items():
+            first[name] = 0.9 * first[name] + 0.1 * g
+            second[name] = 0.999 * second[name] + 0.001 * g**2
+            size = np.sqrt(second[name] / (1.0 - 0.999**k)) + added[name]
+            params[name] = params[name] - steps[name] * first[name] / (1.0 - 0.9**k) / size
+    return losses
+
+
+def test_adams_twin_is_exact_only_with_an_eps_of_its_own(explorable) -> None:
+    """The read-out names the eps that the twin has, and what is left without it."""
+    problem, H, eta = widgets.OneHeadTwin().problem, 16, 1
+    run = optim.train(models.MultiHead(heads=H), problem, optim.Adam(eta), 120, every=1)
+    found = {}
+    for eps, expected in (("scaled", (1e-8 * H**0.5, 1e-8 * H)), ("same", (1e-8, 1e-8))):
+        _, root = explorable("one_head_twin", {"rule": "adam", "eta": eta, "H": H, "eps": eps})
+        assert json.loads(root.get_attribute("data-eps")) == pytest.approx(expected)
+        away = np.abs(np.array(adams_twin(problem, eta, H, expected)) - run.history["loss"]).max()
+        found[eps] = float(root.get_attribute("data-away"))
+        assert found[eps] == pytest.approx(float(away), rel=0.02, abs=1e-12)
+        words = root.locator(".al-readout").inner_text()
+        assert (f"with ε of {4 if eps == 'scaled' else 1}.0e-8 and" in words) is True
+    assert found["scaled"] < 1e-12
+    assert found["same"] > 1e-6
+    _, root = explorable("one_head_twin", {"rule": "gd", "H": H})
+    assert "ε" not in root.locator(".al-readout").inner_text(), "plain descent has none"
+
+
 def test_a_random_start_parts_the_heads(explorable) -> None:
     _, root = explorable("one_head_twin", {"kick": 0.1, "H": 8})
     assert float(root.get_attribute("data-spread")) > 1e-2

@@ -139,19 +139,24 @@ def test_copies_in_pairs_fall_like_the_root_exactly(explorable) -> None:
     """From 4 heads on: the worst direction turns two equal heads against each other."""
     found = {}
     for heads in (4, 16, 64):
-        _, root = explorable("weak_convexity", {"kind": "pairs", "heads": heads})
-        found[heads] = float(root.get_attribute("data-ratio"))
+        for size in (0.3, 1.0, 3.0):
+            state = {"kind": "pairs", "heads": heads, "size": size}
+            _, root = explorable("weak_convexity", state)
+            found[heads, size] = float(root.get_attribute("data-ratio"))
+            assert float(root.get_attribute("data-power")) == pytest.approx(-0.5, abs=1e-5)
+            assert "from 4 heads on: -0.500" in root.locator(".al-readout").inner_text()
+            assert found[heads, size] == pytest.approx(
+                found[4, size] * (4 / heads) ** 0.5, rel=1e-5
+            )
     problem = single_head.unit_tokens(np.random.default_rng(3), n=6)
     rng = np.random.default_rng(4)
     drawn = {"U": rng.standard_normal((64, 4, 3)), "W": rng.standard_normal((64, 3, 3))}
     exact = []
     for heads in (4, 16):
-        few = single_head.opposite_pairs({name: part[:heads] for name, part in drawn.items()})
+        few = single_head.opposite_pairs(drawn, heads)
         params = single_head.of_length(few, 1.0)
         exact.append(curvature.weak_convexity(models.MultiHead(heads=heads), params, problem))
     assert exact[1] == pytest.approx(exact[0] / 2.0, rel=1e-9)
-    assert found[4] > found[16] > found[64]
-    assert found[4] / found[64] == pytest.approx(4.0, rel=0.15), "each H has draws of its own"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnbook import theory
+from attnbook import theory, widgets
 from attnbook.widgets import training_heads
-from attnlab import models, problems
+from attnlab import models, ntk, optim, problems
 
 CASES = 200
 
@@ -133,6 +133,54 @@ def test_head_budget_asks_for_more_with_distance(explorable) -> None:
     page.keyboard.press("ArrowRight")
     page.wait_for_timeout(150)
     assert told(root, "budget")["heads"] > found["heads"]
+
+
+@pytest.mark.parametrize("delta", [0.5, 5, 8, 12.6])
+def test_head_budget_compares_with_what_is_promised(explorable, delta: float) -> None:
+    """One head's step is that of the promised loss, and a promise above log 2 is called none."""
+    _, root = explorable("head_budget", {"delta": delta})
+    found, words = told(root, "budget"), root.locator(".al-readout").inner_text()
+    widget = widgets.HeadBudget(rng=0)
+    drawn = problems.tokenized_mixture(n=100, rng=0)
+    model = models.MultiHead(heads=1)
+    run = optim.train(model, drawn, optim.GD(1.0), 1000, every=1)
+    gamma = float(ntk.margin(model, model.init(drawn), drawn).margin)
+    loss = float(np.logaddexp(0.0, -gamma * delta))
+    assert found["promised"] == pytest.approx(3.25 * loss, rel=1e-5)
+    assert found["news"] == (3.25 * loss < np.log(2.0))
+    shown = training_heads.moments(1000, 60)
+    expected = [
+        next(k for k in shown if run.history["loss"][k] <= level) for level in (3.25 * loss, loss)
+    ]
+    assert found["reached"] == expected
+    if found["news"]:
+        assert f"the promised loss by step {expected[0]}," in words
+    else:
+        assert "no less than log 2, the loss at step 0" in words
+    assert f"by step {expected[1]}." in words
+    assert "still those of the mixture" not in words
+    _, root = explorable("head_budget", {"delta": delta, "T": 100})
+    assert "with T = 10, d = 4" in root.locator(".al-readout").inner_text()
+    assert widget.now("R") == pytest.approx(np.linalg.norm(drawn.X, axis=-1).max(), abs=0.051)
+
+
+def test_leave_one_out_has_a_right_answer(explorable) -> None:
+    """At the step that it opens with; and none is claimed where there is none."""
+    sizes = training_heads.SAMPLES
+    runs = [training_heads.leave_one_out(n) for n in sizes]
+    means = np.array([found["mean"] for found in runs])
+    opens = 5
+    assert np.allclose(means[:-1, opens] / means[1:, opens], 2.0, rtol=0.1)
+    for bet, word in ((2, "Yes."), (1, "Look again.")):
+        _, root = explorable("leave_one_out", {"bet": bet})
+        assert word in root.locator(".al-told").inner_text()
+        assert (
+            f"Measured at step {runs[0]['step'][opens]}," in root.locator(".al-told").inner_text()
+        )
+    late = 18
+    assert np.ptp(means[:-1, late] / means[1:, late]) > 1.0
+    _, root = explorable("leave_one_out", {"bet": 2, "k": late})
+    assert "None of the three" in root.locator(".al-told").inner_text()
 
 
 def test_leave_one_out_shows_what_was_measured(explorable) -> None:

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attnlab import checks as check
-
 
 def add(commands: Any) -> None:
     """Register the command and its steps."""
@@ -68,18 +66,9 @@ def guarded(act: Any) -> int:
 
 def make(given: argparse.Namespace) -> int:
     """A new course."""
-    from attnbook.course._course import Course
-    from attnbook.course._source import SETS
-    from attnbook.course._tables import NAME
+    from attnbook.course import Course
 
     sets = tuple(one.strip() for one in given.sets.split(",") if one.strip())
-    unknown = [one for one in sets if one not in SETS]
-    if unknown or not sets or len(set(sets)) != len(sets):
-        raise check.fail("sets", f"some of {', '.join(SETS)}, each once", given.sets)
-    if not NAME.fullmatch(given.name):
-        raise check.fail("name", "letters and digits", given.name)
-    if given.seed < 0:
-        raise check.fail("seed", "a number from 0 on", given.seed)
     place = Path(given.out or given.name)
     sources = Path(given.sources) if given.sources else None
 
@@ -96,7 +85,7 @@ def make(given: argparse.Namespace) -> int:
 
 def enrol(given: argparse.Namespace) -> int:
     """Add students."""
-    from attnbook.course._course import Course
+    from attnbook.course import Course
 
     course = Course.open(given.course, given.sources)
     fresh = course.add(given.roster)
@@ -106,11 +95,10 @@ def enrol(given: argparse.Namespace) -> int:
 
 def collect(given: argparse.Namespace) -> int:
     """Sort downloads."""
-    from attnbook.course._collect import collect as sort
-    from attnbook.course._course import Course
+    from attnbook.course import Course
 
     def act() -> int:
-        told = sort(Course.open(given.course, given.sources), given.downloads)
+        told = Course.open(given.course, given.sources).collect(given.downloads)
         placed = [one for one in told if one.name and not one.told]
         late = sum(one.late for one in placed)
         print(f"{len(placed)} notebooks placed, {late} of them late")
@@ -124,7 +112,7 @@ def collect(given: argparse.Namespace) -> int:
 
 def grade(given: argparse.Namespace) -> int:
     """Form verdicts."""
-    from attnbook.course._course import Course
+    from attnbook.course import Course
 
     course = Course.open(given.course, given.sources)
 
@@ -147,13 +135,11 @@ def grade(given: argparse.Namespace) -> int:
 
 def report(given: argparse.Namespace) -> int:
     """Write marks and feedback."""
-    from attnbook.course._course import Course
-    from attnbook.course._report import report as write
-    from attnbook.course._report import rows
+    from attnbook.course import Course
 
     def act() -> int:
         course = Course.open(given.course, given.sources)
-        written = write(course, given.format)
+        written = course.report(given.format)
         for path in written:
             if path.parent.name == "reports":
                 print(path)
@@ -162,7 +148,7 @@ def report(given: argparse.Namespace) -> int:
         if left := course.unmarked():
             again = f"attnlab course grade {given.course}"
             print(f"{left} submissions without a verdict, or changed since: {again}")
-        if left := sum(row.open for row in rows(course)):
+        if left := course.waiting():
             print(f"{left} answers wait for a person: {course.place}/by-hand.csv")
         return 0
 
@@ -171,7 +157,7 @@ def report(given: argparse.Namespace) -> int:
 
 def forget(given: argparse.Namespace) -> int:
     """Delete a student's data."""
-    from attnbook.course._course import Course
+    from attnbook.course import Course
 
     def act() -> int:
         gone = Course.open(given.course, given.sources).forget(given.student)

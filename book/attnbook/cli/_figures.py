@@ -10,9 +10,7 @@ from typing import Any
 
 from attnbook import figures
 from attnbook.cli._table import Table
-from attnbook.figures._costs import told
-from attnbook.figures._output import folder
-from attnbook.figures._workers import cores
+from attnbook.files import cores, folder
 from attnlab import checks
 
 
@@ -49,8 +47,8 @@ def run_list(_: argparse.Namespace) -> int:
     table = Table(("id", "quick", "paper", "status", "shows"), (12, 7, 8, 14, 0))
     print(table.head())
     for figure in figures.all():
-        quick, paper = told(figure.id)
-        print(table.row(figure.id, quick, paper, figure.status, figure.words))
+        cost = figure.cost
+        print(table.row(figure.id, cost["quick"], cost["paper"], figure.status, figure.words))
     return 0
 
 

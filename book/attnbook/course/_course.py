@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attnlab
 from attnbook.course import _notebook as notebooks
@@ -25,6 +25,9 @@ from attnbook.course._source import SETS, ProblemSet, folder, read
 from attnbook.course._submission import read_submission
 from attnbook.course._tables import COLUMNS, NAME, Student, replace, roster, strike
 from attnlab import checks as check
+
+if TYPE_CHECKING:
+    from attnbook.course._collect import Sorted
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,13 @@ class Course:
     # -- making and finding ------------------------------------------------------------------------
     def create(self) -> None:
         """Write the folder: all of it, or nothing."""
+        unknown = [one for one in self.sets if one not in SETS]
+        if unknown or not self.sets or len(set(self.sets)) != len(self.sets):
+            raise check.fail("sets", f"some of {', '.join(SETS)}, each once", ",".join(self.sets))
+        if not NAME.fullmatch(self.name):
+            raise check.fail("name", "letters and digits", self.name)
+        if self.seed < 0:
+            raise check.fail("seed", "a number from 0 on", self.seed)
         if self.place.exists() and (not self.place.is_dir() or any(self.place.iterdir())):
             raise check.fail("out", "a folder that is new or empty", str(self.place))
         parent = self.place.absolute().parent
@@ -144,6 +154,24 @@ class Course:
             for student in sorted(students, key=lambda one: one.id):
                 writer.writerow(dataclasses.astuple(student))
         os.replace(out.name, self.place / "roster.csv")
+
+    def collect(self, downloads: str | Path) -> list[Sorted]:
+        """Sort what a platform gave; says of every file where it went, or why it did not."""
+        from attnbook.course._collect import collect
+
+        return collect(self, downloads)
+
+    def report(self, form: str = "plain") -> list[Path]:
+        """Write marks and feedback; gives the files."""
+        from attnbook.course._report import report
+
+        return report(self, form)
+
+    def waiting(self) -> int:
+        """How many answers wait for a person."""
+        from attnbook.course._report import rows
+
+        return sum(row.open for row in rows(self))
 
     def forget(self, student: str) -> list[str]:
         """Delete all that is kept about a student; gives what was deleted."""

@@ -16,13 +16,9 @@ def measured() -> dict[str, Any]:
     return found
 
 
-def told(name: str) -> tuple[str, str]:
-    """The two costs of a figure, in words."""
-    seconds = measured()["seconds"].get(name, {})
-    return _words(seconds.get("quick")), _words(seconds.get("paper"))
-
-
-def _words(seconds: float | None) -> str:
+def told(name: str, preset: str) -> str:
+    """What a figure costs, in words."""
+    seconds = measured()["seconds"].get(name, {}).get(preset)
     if seconds is None:
         return "?"
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.1f} min"

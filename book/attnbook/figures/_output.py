@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import platform
-import tempfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -15,20 +14,8 @@ import numpy as np
 import attnlab
 from attnbook.figures._record import Data
 from attnbook.figures._registry import get
-from attnbook.figures._store import atomically, code
-from attnlab import checks as check
-
-
-def folder(out: str | Path) -> Path:
-    """``out`` as a folder that can be written; said before any work starts."""
-    place = Path(out)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
-            pass
-    except OSError as error:
-        raise check.fail("out", "a folder that can be written", f"{place} ({error})") from None
-    return place
+from attnbook.figures._store import code
+from attnbook.files import atomically, folder
 
 
 def write(data: Data, out: str | Path, *, seconds: float | None = None) -> list[Path]:

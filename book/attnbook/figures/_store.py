@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
-import os
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,6 +15,7 @@ import numpy as np
 import attnlab
 from attnbook.figures._plan import Task
 from attnbook.figures._record import Arrays
+from attnbook.files import atomically
 
 # What a result depends on besides its settings: everything below this room, and this room.
 LIBRARY = ("checks.py", "problems", "models", "curvature", "optim", "svm", "ntk")
@@ -118,19 +117,3 @@ def _aside(path: Path) -> Path:
         if not path.exists():
             return aside
     raise OSError(f"{path} cannot be set aside")
-
-
-def atomically(path: Path, content: bytes) -> None:
-    """Write a file so that a reader finds all of it or none."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise

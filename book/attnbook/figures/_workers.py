@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -123,10 +122,3 @@ def _cluster(scheduler: str) -> Iterator[Any]:
         if not client.scheduler_info()["workers"]:
             raise check.fail("scheduler", "one with workers", f"{scheduler} (no workers)")
         yield client
-
-
-def cores() -> int:
-    """How many processes this machine runs well."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

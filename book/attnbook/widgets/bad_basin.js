@@ -40,13 +40,13 @@ export default explorable({
   defaults: { angle: 78, size: -1, a: 2.5, eta: 0.025, bet: null },
   build(kit) {
     kit.bet({
-      question: "Normalized descent aligns with W_mm 'from any initialization direction'. Start with length 1 in a bad one: what happens?",
+      question: "Theorem 1 is for starts of any direction and of small scale. Start with length 1 in a bad direction: what happens?",
       options: ["it turns round, only later", "it stays with the wrong token for ever", "that depends on the step size"],
       outcome: (state) => {
         const frame = basinFrame(state.a);
         const turned = basinTurns(frame, spot(78, 0), 0.08, REACH / 0.08);
         if (turned) return `${state.bet === 0 ? "Yes, here." : "Not here."} With sample 2's tokens at ${fixed(state.a, 1)} even a start of length 1 at 78 degrees turns round${frame.pull < 1 ? ": nothing holds W on the wrong side" : ""}. Put them back at 2.5.`;
-        return `${state.bet === 1 ? "Yes." : "Look again."} From length 1 at 78 degrees it never turns round, at any step size of the slider. 'Any direction' is meant for starts as short as the dashed line.`;
+        return `${state.bet === 1 ? "Yes." : "Look again."} From length 1 at 78 degrees it never turns round, at any step size of the slider. The theorem's starts are as short as the dashed line.`;
       },
     });
     const row = kit.row();
@@ -71,7 +71,7 @@ export default explorable({
         size: Number(Math.max(LOW, Math.min(HIGH, Math.log10(Math.hypot(x, y) || 1e-9))).toFixed(2)),
       }),
     });
-    kit.legend([[0, "start and path"], [2, "W_mm (angle 0)", true], [1, "ends at the wrong token; its direction", true], [3, "longest start that Lemma 2 allows", true], [4, "direction -I of Figure 8", true], [6, "attention of sample 2 even", true]]);
+    kit.legend([[0, "start and path"], [2, "W_mm (angle 0)", true], [1, "ends at the wrong token; its direction", true], [3, "longest start that Lemma 2 allows", true], [4, "direction -I", true], [6, "attention of sample 2 even", true]]);
     const controls = kit.controls();
     kit.slider({ key: "eta", label: "step eta", values: [0.01, 0.025, 0.05, 0.08, 0.2], show: (eta) => String(eta), parent: controls });
     kit.slider({ key: "a", label: "sample 2's tokens at", min: 0, max: 3, step: 0.1, show: (a) => (a === 2.5 ? "2.5 (paper)" : fixed(a, 1)), parent: controls });

@@ -29,7 +29,7 @@ export default explorable({
     kit.bet({
       question: "Gradient descent with step 1 for every number of heads, all from zero. Which loss falls fastest?",
       options: ["one head", "64 heads", "all the same"],
-      outcome: ({ bet }) => `${bet === 0 ? "Yes." : "Look again."} With one step size, more heads are slower, because W moves H times slower. With step .3 √H it turns around, up to 16 heads, at the price of margin.`,
+      outcome: ({ bet }) => `${bet === 0 ? "Yes." : "Look again."} With one step size, more heads are slower, because the step of W is H times smaller. With step .3 √H it turns around, up to 16 heads, at the price of margin.`,
     });
     const row = kit.row();
     const loss = kit.chart({
@@ -99,7 +99,7 @@ export default explorable({
       const now = (what) => curve(what, rule, chosen)[k];
       const note = chosen !== asked ? "This rule has no limit for H → ∞: shown are 64 heads. " : "";
       const mass = weights.reduce((sum, line) => sum + line.reduce((s, p, j) => s + (relevant[j] ? p : 0), 0), 0) / T;
-      kit.say(`${note}Step ${steps[k]}, H = ${name(heads[chosen])}: training loss ${now("train").toExponential(2)}, test loss ${now("test").toExponential(2)}, test error ${fixed(100 * now("error"), 1)} %. Attention on relevant tokens ${fixed(now("attention"), 3)} (this sample ${fixed(mass, 3)}), margin ${fixed(now("margin"), 3)} of at most ${fixed(ceiling, 3)}.`);
+      kit.say(`${note}Step ${steps[k]}, H = ${name(heads[chosen])}: training loss ${now("train").toExponential(2)}, test loss ${now("test").toExponential(2)}, test error ${fixed(100 * now("error"), 1)} %. Attention on relevant tokens ${fixed(now("attention"), 3)} (this sample ${fixed(mass, 3)}), margin ${fixed(now("margin"), 3)}; γ_attn is ${fixed(ceiling, 3)}.`);
       kit.el.dataset.now = JSON.stringify(["train", "test", "attention", "margin"].map(now));
       kit.el.dataset.mass = String(mass);
       kit.el.dataset.ends = JSON.stringify(heads.map((_, j) => curve("train", rule, j)[steps.length - 1]));

@@ -39,7 +39,7 @@ export default explorable({
       options: ["below 0.01", "about a half", "still above 0.9"],
       outcome: (state) => {
         const end = Math.exp(run("each", 0.002, 2 / 3, 1)[TIMES.length - 1][0]);
-        return `${state.bet === 2 ? "Yes." : "Look again."} It is ${fixed(end, 3)}. The steps of W add up to 0.002 log t, those of the head to 0.006 times the cube root of t. The curves of the paper's figure are made with steps that do not shrink.`;
+        return `${state.bet === 2 ? "Yes." : "Look again."} It is ${fixed(end, 3)}. The steps of W add up to 0.002 log t, those of the head to 0.006 times the cube root of t. For its figure the paper drops the shrinking factors, as its Section 5 says.`;
       },
     });
     const row = kit.row();

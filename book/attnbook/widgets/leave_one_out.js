@@ -5,7 +5,7 @@ import { explorable, fixed } from "./kit/kit.js";
 export default explorable({
   name: "leave_one_out",
   title: "Leave one out: what a single sample changes",
-  defaults: { k: 18, n: 8, i: 1, bet: null },
+  defaults: { k: 5, n: 8, i: 1, bet: null },
   build(kit) {
     const step = Array.from(kit.data("step").values);
     const samples = Array.from(kit.data("samples").values);
@@ -14,12 +14,18 @@ export default explorable({
     const { values, shape } = kit.data("each"); // (sizes, samples, times)
     const without = (j, i) => Array.from(values.slice((j * shape[1] + i) * times, (j * shape[1] + i + 1) * times));
     kit.bet({
-      question: "Train twice, with and without one sample. Double the number of samples: what happens to the distance between the two ends?",
+      question: "Train twice for a few steps, with and without one sample. Double the number of samples: what happens to the distance between the two ends?",
       options: ["it stays as it is", "it falls by a factor of about 1.4", "it falls by a factor of about 2"],
       outcome: (state) => {
-        const means = samples.map((_, j) => of("mean", j)[state.k]);
-        const factors = means.slice(1).map((value, j) => fixed(means[j] / value, 2));
-        return state.k === 0 ? "Nothing has moved yet: take a later step." : `Measured at step ${step[state.k]}, from ${samples.join(" to ")} samples: it falls by factors of ${factors.join(", ")}. The 1/n of Lemma 11 is a factor of 2.`;
+        const k = Math.min(state.k, times - 1);
+        if (k === 0) return "Nothing has moved yet: take a later step.";
+        const means = samples.map((_, j) => of("mean", j)[k]);
+        const factors = means.slice(1).map((value, j) => means[j] / value);
+        const nearest = factors.map((x) => [1, Math.SQRT2, 2].reduce((best, y, a, all) => (Math.abs(Math.log(x / y)) < Math.abs(Math.log(x / all[best])) ? a : best), 0));
+        const right = nearest.every((a) => a === nearest[0]) && Math.max(...factors) < 2.4 ? nearest[0] : null;
+        kit.el.dataset.right = String(right);
+        const verdict = right === null ? "None of the three, so late in training." : state.bet === right ? "Yes." : "Look again.";
+        return `${verdict} Measured at step ${step[k]}, from ${samples.join(" to ")} samples: it falls by factors of ${factors.map((x) => fixed(x, 2)).join(", ")}. The 1/n of Lemma 11 is a factor of 2; later the runs depend on which samples were drawn.`;
       },
     });
     const row = kit.row();

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
-from attnbook.figures.multihead import _heads as heads_of
+from attnbook.figures.multihead import heads as heads_of
 from attnbook.widgets import planted
 from attnbook.widgets._base import Explorable
 from attnlab import models, optim, problems

@@ -17,7 +17,7 @@ const sized = (value) => (value === 0 ? "0" : value < 1e-3 ? value.toExponential
 export default explorable({
   name: "one_head_twin",
   title: "Heads that coincide: many heads and their one-head twin",
-  defaults: { H: 16, rule: "gd", eta: 1, kick: 0, twin: "on", bet: null },
+  defaults: { H: 16, rule: "gd", eta: 1, kick: 0, twin: "on", eps: "scaled", bet: null },
   build(kit) {
     const { shape, values } = kit.data("X");
     const problem = { X: Float64Array.from(values), y: Array.from(kit.data("y").values), T: shape[1], d: shape[2] };
@@ -33,12 +33,12 @@ export default explorable({
       });
     });
     let known = { key: "" };
-    const runs = ({ H, rule, eta, kick }) => {
-      const key = JSON.stringify([H, rule, eta, kick]);
+    const runs = ({ H, rule, eta, kick, eps }) => {
+      const key = JSON.stringify([H, rule, eta, kick, eps]);
       if (known.key === key) return known;
       const [U0, W0] = starts[H].map((part) => part.map((x) => kick * x));
       const many = trainHeads(problem, { H, rule, etaU: eta, etaW: eta, steps: STEPS, U0, W0 });
-      const one = trainHeads(problem, { H: 1, rule, ...twinRates(rule, eta, H), steps: STEPS });
+      const one = trainHeads(problem, { H: 1, rule, ...twinRates(rule, eta, H, eps), steps: STEPS });
       known = { key, many, one };
       return known;
     };
@@ -68,10 +68,11 @@ export default explorable({
     const second = kit.controls();
     kit.choice({ key: "rule", label: "rule", options: RULES, parent: second });
     kit.choice({ key: "twin", label: "twin", options: [["on", "show"], ["off", "hide"]], parent: second });
+    kit.choice({ key: "eps", label: "the twin's ε (Adam)", options: [["scaled", "√H and H times"], ["same", "the same"]], parent: second });
     return (state) => {
-      const { H, rule, eta, kick, twin } = state;
+      const { H, rule, eta, kick, twin, eps } = state;
       const { many, one } = runs(state);
-      const rates = twinRates(rule, eta, H);
+      const rates = twinRates(rule, eta, H, eps);
       const drawn = (line) => line.slice(1).map((x) => (x > 0 ? x : NaN));
       const least = Math.min(...many.losses, ...one.losses);
       loss.range({ y: [10 ** Math.floor(Math.log10(Math.max(least, 1e-12))), 10 ** Math.max(0.3, Math.ceil(Math.log10(Math.max(...many.losses, ...one.losses))))] });
@@ -91,19 +92,22 @@ export default explorable({
       const ends = many.normW.map((line) => line[STEPS]);
       const spread = Math.max(...ends) - Math.min(...ends);
       const heads = H === 1 ? "1 head" : `${H} heads`;
-      kit.say(`${heads}, step ${eta}: loss ${sized(many.losses[STEPS])} after ${STEPS} steps. One head with step ${fixed(rates.etaU, 3)} for its readout and ${fixed(rates.etaW, 4)} for W: ${sized(one.losses[STEPS])}. Largest difference over all steps ${sized(away)}; the lengths of the W differ by ${sized(spread)} from head to head.`);
+      const added = rule === "adam" ? `, with ε of ${rates.epsU.toExponential(1)} and ${rates.epsW.toExponential(1)} in place of 1e-8` : "";
+      kit.say(`${heads}, step ${eta}: loss ${sized(many.losses[STEPS])} after ${STEPS} steps. One head with step ${fixed(rates.etaU, 3)} for its readout and ${fixed(rates.etaW, 4)} for W${added}: ${sized(one.losses[STEPS])}. Largest difference over all steps ${sized(away)}; the lengths of the W differ by ${sized(spread)} from head to head.`);
       kit.el.dataset.many = String(many.losses[STEPS]);
       kit.el.dataset.one = String(one.losses[STEPS]);
       kit.el.dataset.away = String(away);
       kit.el.dataset.spread = String(spread);
+      kit.el.dataset.eps = JSON.stringify(rule === "adam" ? [rates.epsU, rates.epsW] : []);
     };
   },
-  code: ({ H, rule, eta, kick }) => `from attnlab import models, optim
+  code: ({ H, rule, eta, kick, eps }) => `from attnlab import models, optim
 from attnbook import theory, widgets
 
 problem = widgets.OneHeadTwin().problem
 model = models.MultiHead(heads=${H}${kick === 0 ? "" : `, start="gaussian", scale=${kick}`})
 run = optim.train(model, problem, ${PYTHON[rule](eta)}, ${STEPS}, rng=0)
 print(run.history["loss"][-1])
-print(theory.multihead.one_head_steps(${eta}, ${H}, rule="${rule === "adam" ? "adam" : "gd"}"))`,
+print(theory.multihead.one_head_steps(${eta}, ${H}, rule="${rule === "adam" ? "adam" : "gd"}"))${rule === "adam" ? `
+print("eps of the twin:", ${eps === "scaled" ? `1e-8 * ${H} ** 0.5, 1e-8 * ${H}` : "1e-8, 1e-8"})` : ""}`,
 });

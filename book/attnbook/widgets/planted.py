@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.figures._store import atomically
-from attnbook.figures.multihead import _heads as heads_of
+from attnbook.figures.multihead import heads as heads_of
+from attnbook.files import atomically
 from attnlab import models, optim, problems
 
 DATA: dict[str, Any] = {"n": 400, "T": 5, "d": 3, "trials": 12, "rng": 0}

@@ -26,10 +26,12 @@ export default explorable({
     const teachers = Array.from({ length: trials }, (_, i) => i);
     const found = (rule, h) => teachers.filter((i) => end(rule, h, i) >= FOUND).length;
     const last = heads.length - 1;
+    const missed = teachers.map((i) => RULES.reduce((sum, _, r) => sum + heads.filter((H, h) => end(r, h, i) < FOUND).length, 0));
+    const most = missed.indexOf(Math.max(...missed));
     kit.bet({
       question: "Labels come from one attention head, a teacher. Gradient descent from zero, twelve teachers: when does it find most of them?",
       options: ["with one head", `with ${heads[last]} heads`, "it always finds all"],
-      outcome: ({ bet }) => `${bet === 0 ? "Yes." : "Look again."} It finds ${found(0, 0)} of ${trials} with one head and ${found(0, last)} with ${heads[last]}, whose W is slow. Adam with step .01 finds ${found(2, 0)} and ${found(2, last)}, with step .5 ${found(4, 0)} and ${found(4, last)}. Some teachers are missed by nearly every rule.`,
+      outcome: ({ bet }) => `${bet === 0 ? "Yes." : "Look again."} It finds ${found(0, 0)} of ${trials} with one head and ${found(0, last)} with ${heads[last]}, whose W is slow. Adam with step .01 finds ${found(2, 0)} and ${found(2, last)}, with step .5 ${found(4, 0)} and ${found(4, last)}. Teacher ${most} is missed in ${missed[most]} of the ${RULES.length * heads.length} settings, ${missed.filter((x) => x === 0).length} teachers in none.`,
     });
     const row = kit.row();
     const align = kit.chart({

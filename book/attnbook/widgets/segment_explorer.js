@@ -64,7 +64,7 @@ export default explorable({
       options: ["yes, roughly", "no: there is a hill between them", "a hill with few heads, none with 64"],
       outcome: (state) => {
         const told = sizes.map((H) => `${fixed(segment(H, state.to).ratios[GRID.length - 1], 1)} with ${H}`);
-        return `${state.bet === 1 ? "Yes." : "Look again."} Between two trained networks there is a hill, with 64 heads as with 2. Highest loss of the whole line over the higher end: ${told.join(", ")} heads${state.to === "start" ? " (you walk to an untrained start now)" : ""}. Only near an end does Proposition 4 promise anything.`;
+        return `${state.bet === 1 ? "Yes." : "Look again."} Between two trained networks there is a hill, with 64 heads as with 2. Highest loss of the whole line over the higher end: ${told.join(", ")} heads${state.to === "start" ? " (you walk to an untrained start now)" : ""}. Proposition 4 promises something for short segments only.`;
       },
     });
     const row = kit.row();

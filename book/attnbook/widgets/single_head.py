@@ -105,14 +105,18 @@ def unit_tokens(rng: np.random.Generator, *, n: int) -> SequenceProblem:
 def drawn(
     heads: int, size: float, *, pairs: bool = False, rng: int = 0, trials: int = 3
 ) -> tuple[SequenceProblem, Params]:
-    """A problem, and networks whose heads all have one length; the first axis is the draw."""
+    """A problem, and networks whose heads all have one length; the first axis is the draw.
+
+    Pairs repeat the same head, however many heads there are.
+    """
     problem = unit_tokens(np.random.default_rng(rng), n=6)
-    generator = np.random.default_rng([rng, heads])
+    count = 1 if pairs else heads
+    generator = np.random.default_rng([rng, count])
     params = {
-        "U": generator.standard_normal((trials, heads, problem.T, problem.d)),
-        "W": generator.standard_normal((trials, heads, problem.d, problem.d)),
+        "U": generator.standard_normal((trials, count, problem.T, problem.d)),
+        "W": generator.standard_normal((trials, count, problem.d, problem.d)),
     }
-    return problem, of_length(opposite_pairs(params) if pairs else params, size)
+    return problem, of_length(opposite_pairs(params, heads) if pairs else params, size)
 
 
 def of_length(params: Params, size: float) -> Params:
@@ -122,11 +126,11 @@ def of_length(params: Params, size: float) -> Params:
     return {name: factor * part for name, part in params.items()}
 
 
-def opposite_pairs(params: Params) -> Params:
+def opposite_pairs(params: Params, heads: int) -> Params:
     """The first head again and again, with readouts of alternating sign."""
     U, W = params["U"], params["W"]
-    sign = np.resize([1.0, -1.0], U.shape[-3])[:, None, None]
-    return {"U": sign * U[..., :1, :, :], "W": np.repeat(W[..., :1, :, :], U.shape[-3], axis=-3)}
+    sign = np.resize([1.0, -1.0], heads)[:, None, None]
+    return {"U": sign * U[..., :1, :, :], "W": np.repeat(W[..., :1, :, :], heads, axis=-3)}
 
 
 def trained(heads: int, rng: int = 0) -> tuple[SequenceProblem, Params]:

@@ -69,7 +69,7 @@ export default explorable({
       margin.end();
       const [l, far, w, m] = ["loss", "length", "length_W", "margin"].map((name) => of(name, state.H, state.rule)[k]);
       const told = RULES.map((name, rule) => `${name} ${paid[rule] ? `${fixed(paid[rule].length, 1)} (step ${paid[rule].step})` : "not reached"}`);
-      kit.say(`${state.H} heads, step ${step[k]}, ${RULES[state.rule]}: loss ${fixed(l, 2)}, distance ${fixed(far, 2)} of which W has ${fixed(w, 2)}, margin ${fixed(m, 3)} of at most ${fixed(ceiling, 3)}. Distance paid for a loss of ${state.level.toExponential(0)} (diamonds): ${told.join("; ")}.`);
+      kit.say(`${state.H} heads, step ${step[k]}, ${RULES[state.rule]}: loss ${fixed(l, 2)}, distance ${fixed(far, 2)} of which W has ${fixed(w, 2)}, margin ${fixed(m, 3)} (γ_attn is ${fixed(ceiling, 3)}). Distance paid for a loss of ${state.level.toExponential(0)} (diamonds): ${told.join("; ")}.`);
       kit.el.dataset.found = JSON.stringify({ loss: l, length: far, margin: m, paid: paid.map((entry) => (entry ? entry.length : null)) });
     };
   },

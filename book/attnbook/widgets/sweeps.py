@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import figures
-from attnbook.figures._store import atomically
+from attnbook.files import atomically
 
 SETTINGS: dict[str, Any] = {"trials": 250, "steps": 2000, "d": (2, 4, 6, 8, 10, 15, 20)}
 GRID = {"n": (3, 5, 10), "T": (3, 5, 10)}

@@ -14,7 +14,7 @@ import numpy as np
 
 import attnlab
 from attnbook import figures, theory
-from attnbook.figures._store import atomically
+from attnbook.files import atomically
 from attnlab import curvature, models, problems
 from attnlab.checks import Array
 

@@ -45,12 +45,11 @@ def _size(at: Setting) -> Array:
     r"Let $W_0$ have entries $\mathcal N(0,\sigma_0^2)$, $\sigma_0\le B^{-2}d^{-1/2}\big(C'^{-1}"
     r"\log\frac{kT-1}{T-1}\wedge\eta d^{-1/2}(8\Lambda)^{-1}\big)$ for some $k>1$, and "
     r"$d\ge\log(2/\delta)$. With probability at least $1-\delta$: $\varphi^0_{i\,\mathrm{opt}_i}\ge"
-    r"1/(kT)$ for all $i$, and $\|W_0\|\le\eta(4B^2\Lambda)^{-1}$.",
+    r"1/(kT)$ for all $i$; and, by its proof, $\|W_0\|\le\eta(4B^2\Lambda)^{-1}$.",
     page="bias/setting",
     instances=2000,
     reason="The paper leaves C' open; 2(2 + sqrt 2) is what its proof needs. Both terms of the "
     "minimum are made active in turn.",
-    errata=("bias.erratum-18",),
 )
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, instances = 4, max(instances, 50)

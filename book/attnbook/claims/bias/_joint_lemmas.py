@@ -35,7 +35,7 @@ def _settings() -> Iterator[tuple[str, Sizes]]:
     "bias.lemma-11",
     "Lemma 11",
     "score gaps grow, attention stays above one half, losses stay within a constant ratio",
-    r"Under Condition 1 and DM, for $t>0$ and any $j$: "
+    r"Under Condition 1 and DM with $T=2$, for $t>0$ and any $j$: "
     r"$\gamma^t_{j\,\mathrm{opt}_j}-\gamma^t_j\ge\eta"
     r"\omega_2\sum_{t'=0}^{t-1}(t+1)^{-2/3}$, $\varphi^t_{j\,\mathrm{opt}_j}\ge\frac12$, and "
     r"$\max_{i,j}\ell_{t,i}/\ell_{t,j}\le C$, with $\omega_2=\frac{\alpha\rho}n\sqrt{\log(10n^2/"
@@ -71,7 +71,8 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "bias.lemma-12",
     "Lemma 12",
     "the sum of signed optimal tokens separates the samples by alpha rho sqrt(d/n) / 4",
-    r"Under Condition 1 and DM, $\tilde u=\sum_iy_ix_{i\,\mathrm{opt}_i}$ has, for all $j$ and "
+    r"Under Condition 1 and DM with $T=2$, "
+    r"$\tilde u=\sum_iy_ix_{i\,\mathrm{opt}_i}$ has, for all $j$ and "
     r"$\tau\ne"
     r"\mathrm{opt}_j$: $\big\langle y_j(x_{j\,\mathrm{opt}_j}+x_{j\tau}),\tilde u/\|\tilde u\|"
     r"\big\rangle\ge\frac{\alpha\rho}4\sqrt{d/n}$.",
@@ -107,7 +108,7 @@ def _sum_margins(rng: np.random.Generator, instances: int, at: Sizes) -> Array:
     "bias.lemma-13",
     "Lemma 13",
     "the decoder's gradient dominates the loss; between steps loss and curvature stay controlled",
-    r"Under Condition 1 and DM, with the update (10): $\|\nabla_\theta\mathcal "
+    r"Under Condition 1 and DM with $T=2$, with the update (10): $\|\nabla_\theta\mathcal "
     r"L\|\ge\|\nabla_u\mathcal "
     r"L\|\ge\omega_1\mathcal L(\theta_t)$, $\omega_1=B/(8\sqrt{1.5n})$; $\max_{\theta'\in[\theta_t,"
     r"\theta_{t+1}]}\mathcal L(\theta')\le8\mathcal L(\theta_t)$; "

@@ -37,7 +37,8 @@ def _runs(rng: np.random.Generator, instances: int) -> Iterator[tuple[str, Joint
     "bias.theorem-2",
     "Theorem 2",
     "joint training: the loss falls like exp(-c t^(1/3))",
-    r"Under Condition 1 and DM, with the update (10), for $t>0$: $\mathcal L(\theta_{t+1})\le "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: "
+    r"$\mathcal L(\theta_{t+1})\le "
     r"O\big("
     r"\exp(-\frac{\eta BC_0}{\sqrt n}(t+1)^{1/3})\big)$.",
     status="holds with correction",
@@ -72,7 +73,8 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "bias.theorem-8",
     "Theorem 8",
     "joint training: the loss is at most exp(-(eta omega_1 / 2) t^(1/3))",
-    r"Under Condition 1 and DM, with the update (10), for $t>0$: $\mathcal L(\theta_{t+1})\le "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: "
+    r"$\mathcal L(\theta_{t+1})\le "
     r"O\big("
     r"\exp(-\frac{\eta\omega_1}2(t+1)^{1/3})\big)$, $\omega_1=\frac{\alpha\rho}8\sqrt{d/n}$.",
     reason=AGAIN + " The constant that O hides is the loss at zero, 1.",
@@ -98,7 +100,7 @@ def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "bias.theorem-3",
     "Theorem 3",
     "joint training: W aligns with W_mm at a rate of 1/log t, once t exceeds some t_eps",
-    r"Under Condition 1 and DM, with the update (10), for $t\ge "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t\ge "
     r"t_\epsilon=\exp(\mathrm{poly}(\eta,B,"
     r"\Lambda,n,d,\log\delta^{-1},\epsilon^{-1}))$: $\langle\bar W_t,\bar "
     r"W_{mm}\rangle\ge1-\epsilon-"
@@ -147,7 +149,7 @@ def _direction(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     "bias.theorem-9",
     "Theorem 9",
     "Theorem 3 with its time t_eps, the exponential of thousands and more",
-    r"Under Condition 1 and DM, with the update (10), for $t\ge "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t\ge "
     r"t_\epsilon=\exp\big(\frac{(10B\Lambda)"
     r"^2}\eta\big(\frac{Cn^2\sqrt{2d}}{250\log(10n^2/\delta)}\vee10B^2\Lambda\big)^{1/3}"
     r"\epsilon^{-4/3}"
@@ -177,7 +179,7 @@ def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "bias.theorem-4",
     "Theorem 4",
     "joint training: the decoder attains a constant share of the largest margin",
-    r"Under Condition 1 and DM, with the update (10), for $t\ge "
+    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t\ge "
     r"t_\epsilon\vee\exp(C(\eta,B,\Lambda,"
     r"\epsilon)(\epsilon^{-1}\vee(8B^2\Lambda)^4))$: $\min_iy_iu_t^\top "
     r"x_{i\,\mathrm{opt}_i}\ge\frac"
@@ -226,7 +228,7 @@ def _decoder(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     "Theorem 10",
     "Theorem 4 restated, with its proof: a share gamma/12 of the margin for the unit decoder",
     r"With $\gamma:=\max_{\|u\|\le1}\min_iy_iu^\top x_{i\,\mathrm{opt}_i}$, under Condition 1 and "
-    r"DM, "
+    r"DM with $T=2$, "
     r"with the update (10), for $t\ge t_\epsilon\vee\exp(C(\eta,B,\Lambda,\epsilon)(\epsilon^{-1}"
     r"\vee"
     r"(8B^2\Lambda)^4))$: $\min_iy_iu_t^\top "

@@ -25,7 +25,7 @@ SECOND = 128.0 * 13.0 * np.sqrt(1.5)  # C_2 of Condition 1 that Condition 2 amou
     r"$u_{t+1}=u_t-\eta(t+1)^{-2/3}\nabla_u\mathcal L/\|\nabla_u\mathcal L\|$, $W_{t+1}=W_t-\eta"
     r"(t+1)^{-1}\nabla_W\mathcal L/\|\nabla_W\mathcal L\|$ (any power in $[2/3,1)$ for $u$), from "
     r"$u_0=0$, $W_0=0$.",
-    status="holds with correction",
+    status="definition",
     correction=r"At $t=0$ the gradient in $W$ is exactly 0, as $u_0=0$: the first step of $W$ is "
     r"$0/0$, to be read as 0 (the proof of Lemma 11 does). For $t\ge1$ as printed.",
     page="bias/decoder",

@@ -93,7 +93,7 @@ FORMULAS = (
     FORMULAS,
     page="multihead/statistics",
     instances=100,
-    reason="The early version prints $\\varphi'=\\mathrm{diag}\\,\\varphi(v)-vv^\\top$.",
+    reason="The superseded preprint prints $\\varphi'=\\mathrm{diag}\\,\\varphi(v)-vv^\\top$.",
     errata=("multihead.erratum-1",),
 )
 def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

@@ -64,11 +64,12 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     "multihead.remark-1",
     "Remark 1",
     "separability allows a deterministic start; P1 is new because the readout is trained too",
-    "P2 and P3 are as in analyses of two-layer networks; P3 can hold at a deterministic start; "
-    "P1 appears because both layers are trained: the Hessian's bound grows with the readout.",
+    "P3 can hold at a deterministic start; P1 appears because both layers are trained: the "
+    "Hessian's bound grows with the readout.",
     page="multihead/initialization",
     instances=20,
-    reason="What other papers assume is not tested here, only what is said of this network.",
+    reason="The remark also compares P2 and P3 with what other papers assume. That is not about "
+    "this network, and no part of this entry.",
 )
 def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = instance.mixture(rng, n=20, Z_mu=0.1, Z_nu=0.1, trials=instances)

@@ -165,7 +165,6 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         "multihead.erratum-4",
         "multihead.erratum-15",
         "multihead.erratum-16",
-        "multihead.erratum-18",
         "multihead.erratum-28",
         "multihead.erratum-30",
     ),
@@ -255,7 +254,7 @@ def _many(
     r"probability $1-\delta$ P3 holds with $\gamma=\gamma_\star/2$, " + GAMMA + ".",
     page="multihead/mixtures",
     instances=10,
-    reason="Tested on a small mixture (T=2, S=1), where about 4e3 heads are asked for; at the "
+    reason="Tested on a small mixture (T=2, S=1), where about 7e3 heads are asked for; at the "
     "sizes of Appendix G it is 9e7. For signs one head is enough.",
 )
 def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -283,9 +282,7 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         "multihead.erratum-2",
         "multihead.erratum-15",
         "multihead.erratum-16",
-        "multihead.erratum-18",
         "multihead.erratum-19",
-        "multihead.erratum-22",
     ),
 )
 def proposition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

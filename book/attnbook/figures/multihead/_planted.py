@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook.figures._record import Arrays, Cell, Data
 from attnbook.figures._registry import figure
-from attnbook.figures.multihead import _heads as common
+from attnbook.figures.multihead import heads as common
 from attnlab import optim, problems
 from attnlab.problems import SequenceProblem
 

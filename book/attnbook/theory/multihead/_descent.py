@@ -199,11 +199,12 @@ def on_average_bound(stability: ArrayLike, lipschitz: ArrayLike) -> Array:
 
 
 def one_head_steps(eta: float, heads: int, *, rule: str = "gd") -> tuple[float, float]:
-    r"""From a zero start, $H$ heads are one head with two learning rates, exactly.
+    r"""From a zero start, $H$ heads are one head with two learning rates.
 
     All heads stay equal. With $V=\sqrt HU_h$ the network is one head $(V,W_h)$ that gradient
     descent trains with step $\eta$ for $V$ and $\eta/H$ for $W$; momentum likewise; Adam with
-    $\sqrt H\eta$ and $\eta$.
+    $\sqrt H\eta$ and $\eta$, exactly if its $\epsilon$ is $\sqrt H$ and $H$ times as large for
+    the two, and up to $\epsilon$ otherwise.
 
     Args:
         eta: step of the network.

@@ -116,11 +116,13 @@ export function trainHeads(problem, { H, rule, etaU, etaW, epsU = 1e-8, epsW = 1
   return { losses, normU, normW, U: Array.from(U), W: Array.from(W) };
 }
 
-// The steps with which one head does what H equal heads do (theory.multihead.one_head_steps);
-// Adam's eps must shrink along with the gradients.
-export function twinRates(rule, eta, H) {
+// The steps with which one head does what H equal heads do (theory.multihead.one_head_steps).
+// The gradients of one head are sqrt(H) and H times as large as those of H heads. Adam's eps is
+// added to their size, so the twin is exact only if its eps is as many times as large.
+export function twinRates(rule, eta, H, eps = "scaled") {
   if (rule === "adam") {
-    return { etaU: eta * Math.sqrt(H), etaW: eta, epsU: 1e-8 * Math.sqrt(H), epsW: 1e-8 * H };
+    const [forU, forW] = eps === "scaled" ? [Math.sqrt(H), H] : [1, 1];
+    return { etaU: eta * Math.sqrt(H), etaW: eta, epsU: 1e-8 * forU, epsW: 1e-8 * forW };
   }
   return { etaU: eta, etaW: eta / H };
 }

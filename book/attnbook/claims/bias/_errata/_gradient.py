@@ -8,6 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._records import EXTRACTION
 from attnbook.claims._registry import erratum
 from attnbook.claims.bias._errata._tools import copies, leads
 from attnlab import models, problems, svm
@@ -106,12 +107,15 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
 @erratum(
     "bias.erratum-8",
     "Lemma 7, case 1",
-    "the set N must be cut by the rescaled logits, else all tokens fall outside of it",
+    "the set N is cut by the rescaled logits: a tilde is missing",
     printed=r"$N=\{\tau:a_{i\,\mathrm{opt}}-a_{i\tau}\le1+0.4\nu\}$ with $a=XW_tx_1$; then "
     r"$\sum_{\tau\notin N}\varphi_\tau\le Te^{-0.1R'\nu}\sum_{\tau\ne\mathrm{opt}}\varphi_\tau$ "
     r"for samples with $\delta^{\min}\le0.3\nu$ and $\delta^{\max}\ge0.5\nu$.",
     correct=r"The same with $\tilde a=X\tilde W_tx_1$, $\tilde W_t=W_t\|W_{mm}\|/\|W_t\|$, in "
     r"place of $a=R'\tilde a$ (in case 2 as well).",
+    status=EXTRACTION,
+    reason="A missing accent: the text extracted from the PDF may have lost it, though it keeps it "
+    "in the lines around.",
     page="bias/growth",
     about=("bias.lemma-7",),
 )

@@ -108,8 +108,9 @@ def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     "bias.erratum-5",
     "Appendix A.4",
     "Theorem 1 bounds the correlation from below; it is A.4 that bounds it from above",
-    printed=r"Theorem 1 gave an upper bound $\langle\bar W_t,\bar W_{mm}\rangle\le1-"
-    r"\tilde\Omega(1/t)$, which is now met by a lower bound.",
+    printed=r'"In Th. 1, we showed an upper bound on the correlation $\langle\bar W_t,\bar W_{mm}'
+    r'\rangle\le1-\tilde\Omega(t^{-1})$"; the example is to "derive a lower bound on the '
+    r'correlation".',
     correct=r"Theorem 1 is the lower bound $\ge1-C(\log t)^2/t$, and A.4 the upper bound: on its "
     r"example $1-\langle\bar W_t,\bar W_{mm}\rangle\approx(\|W_0\|^2-(W_0^{11})^2)/(2\|W_t\|^2)"
     r"=\Theta(t^{-2})$.",

@@ -1,4 +1,4 @@
-"""Slips about signs, factors of n, and how small or large things must be."""
+"""Slips about signs, factors of n, and how wide tokens and how long means must be."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._measure import Measurement, at_least, equal
 from attnbook.claims._registry import erratum
-from attnbook.claims.bias._errata._tools import copies
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
 
@@ -53,16 +52,20 @@ def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement
 
 @erratum(
     "bias.erratum-16",
-    "Example 1 and Figure 2",
-    "Example 1 asks for d of order n^2 T^2, which is 14400, before logs; Figure 2 has d = 100",
-    printed=r"Figure 2, with $n=20$, $T=6$, $d=100$, $U=1$, $\rho=0.05$, is an instance of Example "
-    r"1, whose tokens satisfy Assumption 1: $\|x_{i\tau}\|^2\ge4n\Upsilon T|\langle x_{i\tau},"
-    r"x_{j\tau'}\rangle|$.",
-    correct=r"Assumption 1 holds once $d\ge(8n\Upsilon T)^2\log(4n/\delta)$; the data of Figure 2 "
-    r"miss it by a factor of 1000, and normalized descent finds $W_{mm}$ on them all the same: the "
-    r"assumption is sufficient, far from necessary.",
+    "Example 1, Lemma 6 and Figure 2",
+    "the data of Figure 2 are too narrow for Assumption 1; wide data need long means as well",
+    printed=r'Figure 2 is drawn from "synthetic data with nearly orthogonal tokens (Example 1 with '
+    r'$\sigma=0$)": $n=20$, $T=6$, $d=100$, $U=1$, $\rho=0.05$. By Lemma 6, data of Example 1 '
+    r"with $d\gtrsim n^2T^2\log(4n/\delta)$ satisfy Assumption 1.",
+    correct=r"By the proof of Lemma 6 Assumption 1 holds once "
+    r"$d\ge(8n\Upsilon T)^2\log(4n/\delta)$ and "
+    r"$U^2\ge8n\Upsilon T\rho^2\sqrt{d\log(4n/\delta)}$ (the latter as Example 1 asks, in "
+    r"orders). The data of Figure 2 miss it by a factor of about 500, and normalized descent "
+    r"finds $W_{mm}$ on them all the same: the assumption is sufficient, far from necessary.",
     page="bias/setting",
     instances=4,
+    reason="The paper does not say that the data of Figure 2 satisfy Assumption 1; a reader may "
+    "take it so, as the figure is said to match the theorems.",
     about=("bias.assumption-1", "bias.example-1", "bias.lemma-6"),
 )
 def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -70,18 +73,26 @@ def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     found = theory.bias.orthogonality(figure)
     asked = theory.bias.orthogonality_needed(20, 6, np.exp(1.0))
     yield at_least("squared norm over inner products, data of Figure 2", found, asked)
+    yield at_least(
+        "what is asked of Figure 2's data over what they have",
+        asked / found,
+        400.0,
+        role="correction",
+    )
     order = theory.bias.example_dimension(20, 6, 0.1) / np.log(4 * 20 / 0.1)
     yield at_least("dimension of Figure 2 against n^2 T^2", figure.d, order, role="step")
-    n, T, delta = 2, 2, 1e-7
-    d = int(np.ceil((8 * n * np.exp(1.0) * T) ** 2 * np.log(4 * n / delta)))
-    wide = [
-        theory.bias.orthogonality(problems.orthogonal(n=n, T=T, d=d, U=15.0, rho=0.05, rng=rng))
-        for _ in range(instances)
-    ]
-    what = f"squared norm over inner products, n = T = 2, d = {d}"
-    yield at_least(
-        what, wide, theory.bias.orthogonality_needed(n, T, np.exp(1.0)), role="correction"
-    )
+    n, T, rho, delta = 2, 2, 0.05, 1e-7
+    needed, logs = theory.bias.orthogonality_needed(n, T, np.exp(1.0)), np.log(4 * n / delta)
+    twice = 8.0 * n * np.exp(1.0) * T
+    d = int(np.ceil(twice**2 * logs))
+    least = float(np.sqrt(twice * rho**2 * np.sqrt(d * logs)))  # about 18.6
+    many = max(instances, 20)  # both sides need draws in which both classes occur
+    for U, role in ((least, "correction"), (1.0, "outside")):
+        drawn = [problems.orthogonal(n=n, T=T, d=d, U=U, rho=rho, rng=rng) for _ in range(many)]
+        both = [p for p in drawn if np.ptp(p.y) > 0]
+        wide = [theory.bias.orthogonality(p) for p in (both if role == "outside" else drawn)]
+        what = f"squared norm over inner products, n = T = 2, d = {d}, U = {U:.3g}"
+        yield at_least(what, wide, needed, role=role)
     run = optim.train(FIXED, figure, optim.NormalizedGD(0.025), steps=2000, every=2000)
     reached = svm.correlation(run.params["W"], svm.attention_svm(figure).W)
     yield at_least("correlation with W_mm after 2000 steps there", reached, 0.8, role="correction")
@@ -144,53 +155,3 @@ def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     reached = drawn.y * ((best + other) @ along) / np.linalg.norm(along)
     bound = theory.bias.common_margin(alpha, 1.0, n=4, d=4000)
     yield at_least("Lemma 12 on data, n = 4, d = 4000", reached, bound, role="correction")
-
-
-@erratum(
-    "bias.erratum-18",
-    "Theorem 1 and Appendix C.1",
-    "any direction, but not any size: from a large start in a bad direction no run recovers",
-    printed=r"NGD converges to $W_{mm}$ starting from any initialization direction, as Figure 8 "
-    r"shows: $\langle\bar W_t,\bar W_{mm}\rangle\to1$ from $W_0=-cI/\|I\|$.",
-    correct=r"From any direction with $\|W_0\|\le\eta/(4B^2\Lambda)$ (Lemma 2). In Figure 8's data "
-    r"the direction $-I$ with $c\ge1$ lies in the basin of the wrong tokens, $\alpha=(2,2)$, whose "
-    r"direction has correlation 0.4594 with $W_{mm}$.",
-    page="bias/directions",
-    instances=20,
-    about=("bias.theorem-1", "bias.lemma-2"),
-)
-def erratum_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    one, eta = problems.bad_direction(), 0.025
-    best = svm.attention_svm(one)
-    wrong = svm.attention_svm(one, tokens=(1, 1)).W
-    many = copies(one, instances + 3)
-    B = np.linalg.norm(one.X, axis=-1).max()
-    small = float(theory.bias.initial_norm(eta, B, best.norm))
-    bad = -np.eye(2) / np.sqrt(2.0)
-    free = rng.standard_normal((instances, 2, 2))
-    free *= small / np.linalg.norm(free, axis=(-2, -1))[:, None, None]
-    starts = np.concatenate([[bad, 3.0 * bad, small * bad], free])
-    run = optim.train(
-        FIXED, many, optim.NormalizedGD(eta), steps=5000, params={"W": starts}, every=5000
-    )
-    W = run.params["W"]
-    reached = svm.correlation(W, best.W)
-    yield at_least("correlation with W_mm, bad direction of norm 1 and 3", reached[:2], 0.99)
-    yield at_least("the same from its small multiple", reached[2], 0.99, role="correction")
-    what = f"correlation with W_mm, any direction of norm {small:.2g}"
-    yield at_least(what, reached[3:], 0.99, role="correction")
-    yield at_least(
-        "correlation with the wrong direction",
-        svm.correlation(W[:2], wrong),
-        0.99,
-        role="correction",
-    )
-    yield equal(
-        "the two directions' correlation",
-        svm.correlation(wrong, best.W),
-        0.4594,
-        within=1e-4,
-        role="correction",
-    )
-    attended = FIXED.attention({"W": W}, many)[:2, 1, 0]
-    yield at_most("attention on the optimal token of sample 2", attended, 1e-3, role="correction")

@@ -28,6 +28,8 @@ MODEL = models.Attention(loss="exponential", start="zero")
     r"$1-\beta\le\varphi_{i\,\mathrm{opt}}\le\beta$; $\omega_2$ may be below 1: what is needed is "
     r"$t\ge\omega_2\upsilon$.",
     page="bias/polyak",
+    reason="That nu stands for upsilon in places may be the text extraction's; upsilon is defined "
+    "nowhere. Lemma 3 gives the lower side where beta >= 1 - 1/(kT).",
     instances=20,
     about=("bias.theorem-7",),
 )
@@ -105,6 +107,8 @@ def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     r"$-\nabla\hat L/\|\nabla\hat L\|$; and $W^{11}_t\approx\log(e^{W^{11}_0}+\eta t/e)$, so that "
     r"$\|W_t\|=\Theta(\log t)$ and $1-\langle\bar W_t,\bar W_{mm}\rangle=\Theta((\log t)^{-2})$.",
     page="bias/gd",
+    reason="The sign in A.4 may be lost in the text extracted from the PDF; the index in (3) is "
+    "not of that kind.",
     instances=5,
     about=("bias.equation-3", "bias.section-a4"),
 )

@@ -123,44 +123,6 @@ def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement
 
 
 @erratum(
-    "multihead.erratum-18",
-    "Proposition 2, equations 7 and 114",
-    "the bound on the noise p holds with room: T^(3/2) is enough where T^(5/2) is printed",
-    printed=r"$y\langle\sum_tx_tp^\top X^\top R_0X,\bar W_\star\rangle\ge-PT^{5/2}(S+Z)^3$ in "
-    r"$\gamma_\star$",
-    correct=r"$\ge-2PT^{3/2}(S+Z)^3$, for $\|R_0\|_F=\frac{\sqrt{T-1}}T\le T^{-1/2}$ (the "
-    r"2 is for signs); even $PT(S+Z)^3$ suffices",
-    page="multihead/mixtures",
-    status="holds",
-    instances=100,
-    reason="The printed bound is true and loose by a factor T: the step forgets the 1/T of the "
-    "softmax derivative at 0, as Section 5.2 does.",
-    about=("multihead.proposition-2", "multihead.lemma-13"),
-)
-def erratum_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    S, Z = 2.0, 0.4
-    sizes = [2, 6, 20, 60, 200]
-    largest, frobenius = [], []
-    for T in sizes:
-        seq = parts.mixture(rng, n=max(1, instances // T), T=T, S=S, zeta=0.5, Z=Z * S / 2.0)
-        # noise is at most Z / 2 along mu and Z / 4 along nu, so shorter than Z
-        # linear in p: the largest value over ||p|| = 1 is the norm of the values at e_1, ..., e_d
-        basis = np.repeat(np.eye(4)[:, None, :], T, axis=1)
-        value = np.linalg.norm(parts.weights_margin(seq, basis), axis=-1)
-        without, with_p = (theory.multihead.gamma_star(T, 0.5, S, 2, Z, P) for P in (0.0, 1.0))
-        yield at_most(f"noise term, T={T}, P=1", value, without - with_p)
-        yield at_most("the same", value, 2.0 * T**1.5 * (S + Z) ** 3, role="correction")
-        sharp = theory.multihead.gamma_star(T, 0.5, S, 2, Z, 1.0, sharp=True)
-        yield at_most("the same, P T (S+Z)^3", value, without - sharp, role="correction")
-        largest.append(float(value.max()))
-        frobenius.append(T**2 * float(np.linalg.norm(np.eye(T) / T - 1.0 / T**2)))
-    grown = slope(sizes, frobenius)
-    yield equal("growth of the bound with T", grown, 2.5, within=0.02, role="step")
-    yield equal("growth of the bound with T", grown, 1.5, within=0.05, role="correction")
-    yield at_most("growth of the term itself", slope(sizes, largest), 1.5, role="correction")
-
-
-@erratum(
     "multihead.erratum-19",
     "Fact 2, Lemma 12 and Proposition 2 (P2)",
     "a bound on both sides at once needs log(2/delta) in Hoeffding's inequality",
@@ -203,43 +165,3 @@ def erratum_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         level = theory.multihead.B_Phi(T, S, P, R=S, delta=levels, printed=printed)
         shares = [(found > level).mean(axis=0) for found in outputs]
         yield at_most("share of starts beyond P2's level", shares, levels, role=role)
-
-
-@erratum(
-    "multihead.erratum-20",
-    "Lemma 2 from Lemma 17",
-    "two events of probability 1 - delta each give 1 - 2 delta together, not 1 - delta",
-    printed=r"Lemma 2 holds with probability $1-\delta$, directly from $\|p_1\|$ and $\|p_2\|$ "
-    r"within their levels, each with probability $1-\delta$",
-    correct=r"with probability $1-2\delta$; or $1-\delta$ with $\log(2/\delta)$, which at most "
-    r"doubles the constant: $\sqrt d+\sqrt{\log(2/\delta)}\le2(\sqrt d+\sqrt{\log(1/\delta)})$",
-    page="multihead/mixtures",
-    instances=1000,
-    reason=r"The constant $C$ is not given, so the levels are taken where each is exceeded in "
-    r"about a tenth of the first phases, and the joint event is counted.",
-    about=("multihead.lemma-2", "multihead.lemma-17"),
-)
-def erratum_20(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    trials = 1000 + instances
-    # one relevant token of two, and many patterns: then p_1 and p_2 hardly depend on each other
-    seq = problems.tokenized_mixture(n=101, T=2, d=12, M=10, zeta=0.5, trials=trials, rng=rng)
-    found = parts.targets(seq)
-    rows = parts.first_phase(seq, np.ones(1))["U"][:, 0, 0]
-    label = np.where(seq.y[..., None] > 0, found.mu[0], -found.mu[1]).mean(axis=1)
-    first = 0.25 * (label - found.u / 2.0)
-    second = rows - 0.125 * found.u - first
-    beyond = []
-    for part in (first, second):
-        size = np.linalg.norm(part, axis=-1)
-        beyond.append(size >= np.sort(size)[-(trials // 10)])
-    each = max(float(b.mean()) for b in beyond)
-    joint = float((beyond[0] | beyond[1]).mean())
-    yield at_most("share of first phases with p_1 or p_2 beyond its level", joint, each)
-    both = sum(float(b.mean()) for b in beyond)
-    yield at_most("the same, by the union bound", joint, both, role="correction")
-    d = 1.0 + rng.integers(0, 1000, size=trials)
-    delta = rng.uniform(1e-6, 1.0, size=trials)
-    left = np.sqrt(d) + np.sqrt(np.log(2.0 / delta))
-    right = 2.0 * (np.sqrt(d) + np.sqrt(np.log(1.0 / delta)))
-    yield at_most("sqrt d + sqrt log(2/delta)", left, right, role="correction")
-    yield at_most("share of first phases beyond one level", each, 0.15, role="correction")

@@ -12,7 +12,6 @@ from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab.checks import Array
-from attnlab.problems import SequenceProblem
 
 
 @erratum(
@@ -56,36 +55,6 @@ def erratum_21(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     what = "(gamma_star - gamma_lin) * sign of the condition"
     yield at_least(what, (star - lin) * sign, 0.0, role="correction")
     yield at_least("gamma_attn", theory.multihead.gamma_attn(S=size), lin, role="correction")
-
-
-@erratum(
-    "multihead.erratum-22",
-    "Proposition 2 (main text)",
-    "heads for tangent separability grow with the third power of the token length, not the fourth",
-    printed=r"$\sqrt H\gtrsim\frac{R^4T(S+P)}{\gamma_\star}\sqrt{2\log(n/\delta)}$",
-    correct=r"$\sqrt H\ge\frac{4(2R^3T(S+P)+\sqrt TR)}{\gamma_\star}\sqrt{2\log(n/\delta)}$, as in "
-    r"Lemma 15",
-    page="multihead/initialization",
-    instances=50,
-    reason=r"Enough for $R\ge1$, but not the order of the proof: what is bounded, "
-    r"$\|\nabla_\theta\Phi\|$, grows with the cube of the tokens' length.",
-    about=("multihead.proposition-2",),
-)
-def erratum_22(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    base = parts.mixture(rng, n=instances, Z=0.2)
-    head = parts.targets(base).u / 4.0 + 0.1 * rng.standard_normal(4)
-    U = np.broadcast_to(head, (1, 10, 4))
-    sizes, norms = np.logspace(1.0, 4.0, 7), []
-    for size in sizes:
-        seq = SequenceProblem(size * base.X, base.y)
-        both = parts.head_gradients(seq, U)
-        norms.append(float(np.sqrt(sum((g**2).sum(axis=(-1, -2)) for g in both)).max()))
-    yield equal("growth of the model's gradient with R", slope(sizes, norms), 4.0, within=0.01)
-    yield equal("the same", slope(sizes, norms), 3.0, within=0.01, role="correction")
-    size = float(np.linalg.norm(head))
-    bound = theory.multihead.head_margin_bound(10, size, 0.0, R=sizes * parts.longest_token(base))
-    largest = np.sqrt(2.0) * np.array(norms)
-    yield at_most("sqrt 2 times the gradient", largest, bound, role="correction")
 
 
 @erratum(

@@ -53,13 +53,14 @@ def norms(A: Array) -> Array:
 
 @erratum(
     "multihead.erratum-1",
-    "Section 2, early version",
+    "Section 2 of the superseded preprint",
     "the Jacobian of softmax subtracts the outer product of the softmax, not of its argument",
     printed=r"$\varphi'(v)=\mathrm{diag}(\varphi(v))-vv^\top$",
     correct=r"$\varphi'(v)=\mathrm{diag}(\varphi(v))-\varphi(v)\varphi(v)^\top$, as the published "
     r"version has it",
     page="multihead/statistics",
     about=("multihead.lemma-1", "multihead.lemma-4"),
+    preprint=True,
 )
 def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     v = rng.standard_normal((instances, 5))
@@ -173,15 +174,19 @@ def _excess(
 
 @erratum(
     "multihead.erratum-5",
-    "equation 14, early version",
+    "equation 14 of the superseded preprint",
     "the smallest eigenvalue bounds the loss from below, so the inequality points the other way",
     printed=r"$\hat L(\theta)\le\hat L(\theta_k)+\langle\nabla\hat L(\theta_k),\theta-\theta_k"
     r"\rangle+\frac12\min_\alpha\lambda_{\min}(\nabla^2\hat L(\theta_{k_\alpha}))"
     r"\|\theta-\theta_k\|^2$",
     correct=r"$\hat L(\theta)\ge\dots$, as in the published version",
     page="multihead/training",
+    status="may be the extraction's",
     instances=20,
+    reason="One glyph, in a text that was read off a picture of the page. The published version "
+    "has it right.",
     about=("multihead.lemma-8",),
+    preprint=True,
 )
 def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.MultiHead(heads=2)

@@ -59,7 +59,9 @@ def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     r"\beta_2(\theta_k)$, $\theta$ the target; in B.4, $\eta\le1\vee\frac1{\rho(\theta)}$",
     correct=r"$\beta_2(\theta_{k+1})\vee\beta_2(\theta_k)$; $\eta\le1\wedge\frac1{\rho(\theta)}$",
     page="multihead/training",
+    status="may be the extraction's",
     instances=4,
+    reason="An index and a sign in a text taken from a PDF. Section 6.1 has the two ends right.",
     about=("multihead.lemma-7", "multihead.theorem-3"),
 )
 def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
