@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,11 @@ from attnlab.problems import TokenProblem
 
 
 class LossConstants(NamedTuple):
-    """What Assumption A asks of a loss on an interval; each of the shape of its ends."""
+    """What Assumption A asks of a loss on an interval: numbers, or arrays like its ends."""
 
-    lipschitz: Array  # M_0, the Lipschitz constant of l'
-    steepest: Array  # M_1 = max |l'|
-    flattest: Array  # min |l'|, above 0 where the loss is strictly decreasing
+    lipschitz: Any  # M_0, the Lipschitz constant of l'
+    steepest: Any  # M_1 = max |l'|
+    flattest: Any  # min |l'|, above 0 where the loss is strictly decreasing
 
 
 def loss_constants(loss: str, low: ArrayLike = -np.inf, high: ArrayLike = np.inf) -> LossConstants:

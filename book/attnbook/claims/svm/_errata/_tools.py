@@ -8,8 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.models import Attention
-from attnlab.models import losses
+from attnlab.models import Attention, losses
 from attnlab.problems import TokenProblem
 
 
