@@ -22,6 +22,14 @@ GRAM_LIMIT = 150_000_000
 class Engine(Protocol):
     """Loss and gradient at a point, in coordinates of the engine's choice."""
 
+    @property
+    def model(self) -> Model:
+        """What is trained."""
+
+    @property
+    def problem(self) -> Any:
+        """What it is trained on."""
+
     def enter(self, params: Params) -> Params:
         """From the model's parameters."""
 

@@ -75,10 +75,8 @@ class Run:
         something new is recorded the history starts anew.
         """
         from attnlab.optim._training import resume
-        from attnlab.optim._walk import Watch
 
-        record = self.recorded if record is None else record
-        return resume(self, steps, Watch(record, every, tol, progress))
+        return resume(self, steps, record, every, tol, progress)
 
     def loss(self, problem: Any = None) -> Array:
         """Mean loss on ``problem`` (default: the training data), one number a trial."""

@@ -12,9 +12,10 @@ from attnlab import checks as check
 from attnlab.checks import Rng
 from attnlab.models import Model, Params, fit
 from attnlab.optim._engines import Direct, engine_for
+from attnlab.optim._record import recorders
 from attnlab.optim._rules import Rule
 from attnlab.optim._run import Run
-from attnlab.optim._walk import Walk, Watch
+from attnlab.optim._walk import Place, Walk, Watch
 
 
 def train(
@@ -79,21 +80,19 @@ def train(
     wanted = ("init", "shapes", "value_and_grad")
     if isinstance(model, type) or not all(hasattr(model, name) for name in wanted):
         raise check.fail("model", f"a model such as Attention(), with {', '.join(wanted)}", model)
-    watch = Watch(record, every, tol, progress)
+    watch = Watch(recorders(record), every, tol, progress)
     start = model.init(problem, rng) if params is None else fit(model, params, problem)
     engine = engine_for(model, problem, rule, None) if fast else Direct(model, problem, rule)
-    walk = Walk(model, problem, rule, engine)
-    walk.start(0, start, None)
-    return walk.run(steps, watch)
+    return Walk(engine, rule, Place(0, start)).run(steps, watch)
 
 
-def resume(run: Run, steps: int, watch: Watch) -> Run:
+def resume(run: Run, steps: int, record: Any, every: Any, tol: float | None, progress: bool) -> Run:
     """Go on from the end of a run, rule state included."""
     steps = check.count("steps", steps, 0)
+    watch = Watch(recorders(run.recorded if record is None else record), every, tol, progress)
     engine = engine_for(run.model, run.problem, run.rule, run.state)
-    walk = Walk(run.model, run.problem, run.rule, engine)
-    walk.start(run.steps, run.params, run.state, lost=np.asarray(run.status) == "diverged")
-    more = walk.run(steps, watch)
+    start, lost = Place(run.steps, run.params, run.state), np.asarray(run.status) == "diverged"
+    more = Walk(engine, run.rule, start, lost).run(steps, watch)
     before, after = run.history, more.history
     if after.keys() <= before.keys() and before["step"].size:
         new = after["step"] > before["step"][-1]

@@ -10,9 +10,9 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import BoolArray
-from attnlab.models import Model, Params
+from attnlab.models import Params
 from attnlab.optim._engines import Engine
-from attnlab.optim._record import History, Snapshot, marks, recorders
+from attnlab.optim._record import History, Recorder, Snapshot, marks
 from attnlab.optim._rules import Rule, State
 from attnlab.optim._run import Run
 
@@ -21,13 +21,12 @@ from attnlab.optim._run import Run
 class Watch:
     """What is asked of a run: what it writes down and when, and when it may stop."""
 
-    record: Any = ("loss",)
+    wanted: dict[str, Recorder | None]
     every: int | str | Iterable[int] = 1
     tol: float | None = None
     progress: bool = False
 
     def __post_init__(self) -> None:
-        recorders(self.record)
         if self.tol is not None:
             check.number("tol", self.tol, above=0.0)
 
@@ -36,27 +35,23 @@ class Place(NamedTuple):
     """Where the trials are after some steps, and what their rule remembers."""
 
     step: int
-    point: Params
-    state: State
+    point: Params  # the model's parameters at the start, the engine's coordinates on the way
+    state: State | None = None  # None: the rule has not begun
 
 
 class Walk:
     """Trials on their way by one rule; those that leave the finite numbers stay where they were."""
 
-    def __init__(self, model: Model, problem: Any, rule: Rule, engine: Engine) -> None:
-        self.model, self.problem, self.rule, self.engine = model, problem, rule, engine
+    def __init__(self, engine: Engine, rule: Rule, start: Place, lost: Any = False) -> None:
+        self.model, self.problem = engine.model, engine.problem
+        self.engine, self.rule = engine, rule
         self.uses_loss = getattr(rule, "uses_loss", True)
-        self.alive: BoolArray = np.ones(problem.trials, bool)
-        self.here = self.safe = Place(0, {}, {})
-        self.first = 0
-
-    def start(self, step: int, params: Params, state: State | None, lost: Any = False) -> None:
-        """Set out from parameters; a rule without memory so far makes its own."""
-        point = self.engine.enter(params)
+        self.alive: BoolArray = np.ones(self.problem.trials, bool) & ~np.asarray(lost)
+        point, state = engine.enter(start.point), start.state
         if state is None:
-            state = self.rule.init(self.model, self.problem, point)
-        self.here = self.safe = Place(step, point, state)
-        self.first, self.alive = step, self.alive & ~np.asarray(lost)
+            state = rule.init(self.model, self.problem, point)
+        self.first, self.here = start.step, Place(start.step, point, state)
+        self.safe = self.here  # the last place at which every gradient was finite
 
     def look(self, with_loss: bool) -> Snapshot:
         """What is known here."""
@@ -82,6 +77,7 @@ class Walk:
     def move(self, at: Snapshot) -> None:
         """One step of the rule; trials that were lost do not take it."""
         step, point, state = self.here
+        assert state is not None
         moved, state = self.rule.step(point, at.found, state)
         if not self.alive.all():
             moved = self._kept(moved, point)
@@ -89,7 +85,7 @@ class Walk:
 
     def run(self, steps: int, watch: Watch) -> Run:
         """Take the steps, or as many as it takes, and say how it ended."""
-        history = History(recorders(watch.record), self.problem.trials)
+        history = History(watch.wanted, self.problem.trials)
         last, interrupted = self.first + steps, False
         marked = frozenset(marks(watch.every, self.first, last).tolist())
         bar = _bar(steps) if watch.progress else None
@@ -135,13 +131,14 @@ class Walk:
             "interrupted" if interrupted else "completed",
         )
         status = np.where(self.alive, status, "diverged")
-        params = self.engine.leave(self.here.point)
+        params, state = self.engine.leave(self.here.point), self.here.state
+        assert state is not None
         return Run(
             model=self.model,
             problem=self.problem,
             rule=self.rule,
             params={name: np.ascontiguousarray(p) for name, p in params.items()},
-            state=self.engine.leave_state(self.here.state),
+            state=self.engine.leave_state(state),
             history=history.arrays(),
             steps=self.here.step,
             status=status if status.ndim else str(status),
