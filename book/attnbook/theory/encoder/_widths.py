@@ -31,7 +31,7 @@ def least_width(N: float, init: str, scaling: str) -> float:
         >>> import numpy as np
         >>> from attnbook import theory
         >>> small, large = (theory.encoder.least_width(N, "lecun", "sqrt") for N in (1e3, 1e6))
-        >>> round(np.log10(large / small) / 3, 2)
+        >>> round(float(np.log10(large / small)) / 3, 2)
         3.0
 
     Reference: encoder, Theorems 1 and 2, Table 3.
