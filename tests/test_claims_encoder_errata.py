@@ -11,7 +11,7 @@ from attnbook import claims
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
 ERRATA = [f"s{k}" for k in range(1, 19)] + [f"t{k}" for k in range(1, 17)]
 # Errata that the catalogue lists as groups: each printed slip has a measurement of its own.
-SLIPS = {"s2": 4, "s4": 4, "s5": 5, "s8": 5, "s16": 4, "s18": 4, "t1": 5, "t2": 3, "t10": 2}
+SLIPS = {"s2": 4, "s4": 4, "s5": 5, "s8": 4, "s16": 4, "s18": 4, "t1": 5, "t2": 3, "t10": 2}
 SLIPS |= {"t3": 3, "t11": 3, "t12": 3, "t13": 3, "t14": 2}
 
 

@@ -56,6 +56,10 @@ def one_less(true: Function) -> Function:
     return lambda *args, **kwargs: true(*args, **kwargs) - 1
 
 
+def half_as_far(true: Function) -> Function:
+    return lambda model, problem, radii, **k: true(model, problem, np.asarray(radii) / 2.0, **k)
+
+
 def other_norm(true: Function) -> Function:
     def broken(problem: Any, tokens: Any = None, norm: str = "fro", method: str = "auto") -> Any:
         return true(problem, tokens, "fro" if norm == "nuc" else "nuc", method)
@@ -102,6 +106,7 @@ MUTANTS = [
     ),
     ("assumption-b", THEORY + "features", transposed, "a swapped index"),
     ("theorem-4", THEORY + "opposing_threshold", without_its_own_square, "a dropped term"),
+    ("lemma-15", "attnlab.svm.regularization_path", half_as_far, "R for 2 R"),
     ("theorem-6", THEORY + "lemma_12_radius", times(0.01), "the radius"),
     ("definition-2", THEORY + "token_margins", times(2.0), "a factor 2"),
     (

@@ -12,7 +12,9 @@ from attnbook import claims
 
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
 THEORY = "attnbook.theory.svm."
-ERRATA = [f"svm.erratum-{number}" for number in range(1, 33)]
+WITHDRAWN = {15, 21}  # their numbers stay free, so that no other one changes
+ERRATA = [f"svm.erratum-{number}" for number in range(1, 34) if number not in WITHDRAWN]
+GLYPHS = {f"svm.erratum-{number}" for number in (13, 14, 22, 30)}
 
 
 def times(factor: float) -> Mutant:
@@ -103,7 +105,13 @@ MUTANTS: list[tuple[str, str, Mutant, str]] = [
         lambda true: lambda scores, curvature: true(scores, 2.0 * curvature),
         "gamma / lambda for gamma / (2 lambda)",
     ),
-    ("22", "attnlab.svm.regularization_path", after(factors_exchanged), "Q K^T for K Q^T"),
+    (
+        "22",
+        "attnlab.svm.regularization_path",
+        after(lambda path: dataclasses.replace(path, W=path.W[..., ::-1])),
+        "columns in the wrong order",
+    ),
+    ("33", "attnlab.svm.regularization_path", after(factors_exchanged), "Q K^T for K Q^T"),
     (
         "23",
         "attnlab.svm.regularization_path",
@@ -146,7 +154,8 @@ def test_few_instances_suffice(name: str, seed: int) -> None:
 def test_each_erratum_shows_both_forms(name: str) -> None:
     """What is printed is refuted by a number, what is to be read instead survives."""
     entry = claims.get(name)
-    assert entry.status == "fails as stated"
+    glyph = name in GLYPHS
+    assert entry.status == ("may be the extraction's" if glyph else "fails as stated")
     evidence = entry.check(rng=3)
     assert any(not found.holds for found in evidence.of("statement"))
     assert evidence.corrected

@@ -79,3 +79,15 @@ def test_the_stored_sweep_is_not_stale() -> None:
     place = list(found["d"]).index(4)
     assert np.array_equal(again["kind"][0, 0, 0], found["kind"][0, 0, place])
     assert np.array_equal(again["support"][0, 0, 0], found["support"][0, 0, place])
+    assert np.array_equal(again["exact"][0, 0, 0], found["exact"][0, 0, place])
+
+
+def test_the_stored_b1_is_the_assumption_and_not_its_proxy() -> None:
+    """Every trial with all margins 1 has a mean of 1, and the share is that of new draws."""
+    found = stored()
+    assert not (found["exact"] & ~found["support"]).any()
+    cell = [list(found[name]).index(value) for name, value in (("n", 3), ("T", 3), ("d", 10))]
+    drawn = problems.sphere(n=3, T=3, d=10, trials=500, min_gap=0.1, rng=1)
+    share = svm.assumption_b1(drawn).holds.mean()
+    assert found["exact"][tuple(cell)].mean() == pytest.approx(share, abs=0.12)
+    assert 0.05 < share < found["support"][tuple(cell)].mean() - 0.2

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import iti0k0
 
 from attnbook import theory, widgets
 from attnbook.widgets.encoder_tokens import CEILING, InitRace, ScaleRace, TokenOrFeature
@@ -101,7 +102,8 @@ def test_a_trained_network_is_its_three_numbers(numbers: Any) -> None:
 
 def test_similarities_of_four_kinds_of_data() -> None:
     """Assumption 3: the paper's data exceed 1/e at t = 1; one number and one-hot tokens do not."""
-    raw, unit, number, hot = array(widgets.TailMeter(), "values")
+    meter = widgets.TailMeter()
+    raw, unit, number, hot = (array(meter, kind) for kind in widgets.TailMeter.kinds)
     assert np.isclose(np.median(raw), 1e4, rtol=0.1)
     assert np.isclose(np.median(unit), 1.0, rtol=0.1)
     assert all((kind >= 1.0).mean() > np.exp(-1.0) for kind in (raw, unit))
@@ -109,3 +111,22 @@ def test_similarities_of_four_kinds_of_data() -> None:
     share = 1.0 - np.arange(len(number)) / len(number)
     assert (share - theory.encoder.dissimilarity(number, 0.5)).max() < 0.01
     assert (share - theory.encoder.dissimilarity(number, 1.0)).max() > 0.03
+
+
+def test_the_laws_behind_the_verdicts_of_the_tail_meter() -> None:
+    """No sample can show that a tail is below exp(-t^c) for every t: the laws can."""
+    u = np.geomspace(1e-12, 30.0, 4000)  # |x x'| of two numbers; the similarity is its square
+    below = 2.0 / np.pi * iti0k0(u)[1]
+    above = 2.0 * np.exp(theory.encoder.product_log_tail(1, np.geomspace(0.5, 60.0, 400)))
+    far = np.geomspace(0.5, 60.0, 400)
+    assert (below >= -np.expm1(-u)).all()  # c = 1/2: the chance of less, at least 1 - exp(-u)
+    assert (above <= np.exp(-far)).all()
+    tiny = np.array([1e-20])
+    assert (2.0 / np.pi * iti0k0(tiny)[1] < -np.expm1(-(tiny**0.9))).all()  # c = 0.45
+    assert (above > np.exp(-(far**1.1))).any()  # c = 0.55
+    # t^(T^2/2) as t -> 0: here T = 2, in the paper's data T = 10
+    rng, levels = np.random.default_rng(0), np.array([0.1, 1.0]) / 30
+    X = problems.gaussian_regression(n=2, T=2, d=30, unit_tokens=True, trials=40_000, rng=rng).X
+    alike = theory.encoder.similarity(X)[:, 0, 1]
+    power = np.diff(np.log([(alike < t).mean() for t in levels]))[0] / np.log(10.0)
+    assert abs(power - 2.0) < 0.25

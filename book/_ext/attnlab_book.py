@@ -34,6 +34,7 @@ MARKS = {
     "fails as stated": "fails",
     "out of reach": "unreached",
     "may be the extraction's": "extraction",
+    "misprint": "misprint",
 }
 
 

@@ -82,7 +82,7 @@ def source_digest() -> str:
         ROOT / "requirements" / "dev.lock",
     ]
     for path in files:
-        if path.suffix in (".py", ".js", ".css", ".json", ".lock", ".npz"):
+        if path.suffix in (".py", ".js", ".css", ".json", ".lock", ".npz", ".toml"):
             digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
     return digest.hexdigest()
 

@@ -164,8 +164,48 @@ def test_token_board_says_what_attnlab_computes(open_page) -> None:
     run = optim.train(models.Attention(start="zero"), problem, rule, steps=240)
     expected = float(svm.correlation(run.params["W"], margin.W))
     assert float(root.get_attribute("data-cosine")) == pytest.approx(expected, abs=1e-9)
-    assert f"Margin {1 / margin.norm:.3f}" in readout(root)
+    assert f"the margin is {1 / margin.norm:.3f}" in readout(root)
     assert root.get_attribute("data-status") == "optimal"
+
+
+@pytest.mark.parametrize("form", ["W", "KQ"])
+@pytest.mark.parametrize("seed", [None, 0, 1, 2])
+def test_token_board_rings_belong_to_the_norm_in_training(open_page, form: str, seed: int) -> None:
+    """Margin, number and place of the support tokens: with K and Q those of the nuclear norm."""
+    state: dict[str, Any] = {key: widgets.token_board.DEFAULT[key] for key in ("X", "z", "y", "v")}
+    if seed is not None:
+        rng = np.random.default_rng(seed)
+        for key in ("X", "z"):
+            moved = np.array(state[key]) + 0.2 * rng.standard_normal(np.shape(state[key]))
+            state[key] = moved.round(3).tolist()
+    problem = problems.TokenProblem(**{k: np.array(state[k], float) for k in ("X", "z", "y", "v")})
+    margin = svm.attention_svm(problem, norm="nuc" if form == "KQ" else "fro")
+    query = json.dumps({**state, "form": form, "t": 10})
+    _, root = start(open_page, "token_board", f"?token_board={query}")
+    assert json.loads(root.get_attribute("data-support")) == margin.support.tolist()
+    assert root.locator(".al-handle.al-glow").count() == margin.support.sum()
+    assert float(root.get_attribute("data-margin")) == pytest.approx(1 / margin.norm, rel=1e-6)
+    told = readout(root)
+    name = "nuclear" if form == "KQ" else "Frobenius"
+    assert f"In the {name} norm the margin is {1 / margin.norm:.3f}" in told
+    assert f"with {margin.support.sum()} support tokens" in told
+    assert "After 10 steps" in told, "what is said is said of the step shown"
+    if form == "KQ":
+        K = np.array([[0.1, 0.02], [-0.03, 0.1]])
+        Q = np.array([[0.1, -0.02], [0.03, 0.1]])
+        model, rule = models.Attention(factors=2), optim.NormalizedGD(0.05)
+        run = optim.train(model, problem, rule, 10, params={"K": K, "Q": Q})
+        W = run.params["K"] @ run.params["Q"].T
+        expected = float(svm.correlation(W, margin.W))
+        assert float(root.get_attribute("data-cosine")) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_two_norms_of_the_board_have_other_support_tokens() -> None:
+    """Otherwise the test above could not tell one from the other."""
+    problem = widgets.TokenBoard().problem
+    found = [svm.attention_svm(problem, norm=norm) for norm in ("fro", "nuc")]
+    assert [int(margin.support.sum()) for margin in found] == [2, 3]
+    assert [round(float(1 / margin.norm), 3) for margin in found] == [0.786, 0.612]
 
 
 def test_token_board_shows_infeasible_as_such(open_page) -> None:
@@ -185,6 +225,29 @@ def test_pick_token_agrees_about_local_optimality(open_page) -> None:
         assert root.get_attribute("data-local") == str(bool(found.as_printed)).lower()
 
 
+@pytest.mark.parametrize("c", [0.5, 1, 1.5, 3])
+def test_pick_token_at_short_lengths(open_page, c: float) -> None:
+    """From a short start a locally optimal selection is left for a token without a ring."""
+    problem, pick = widgets.PickToken().problem, [1, 0]
+    found = svm.locally_optimal(problem, np.array(pick))
+    begin = {"W": c * found.margin.W / found.margin.norm}
+    rule, model = optim.NormalizedGD(0.1), models.Attention()
+    run = optim.train(model, problem, rule, 400, params=begin, every=400)
+    ended = model.attention(run.params, problem).argmax(axis=-1)
+    stays = (ended == pick).all()
+    query = json.dumps({"pick": pick, "c": c, "bet": 1})
+    _, root = start(open_page, "pick_token", f"?pick_token={query}")
+    assert root.get_attribute("data-stays") == str(bool(stays)).lower()
+    assert root.get_attribute("data-local") == "true"
+    assert ("tokens without a ring pull as well" in readout(root)) is not bool(stays)
+    assert stays == (c > 1)
+    if not stays:
+        assert not found.neighbours[1, ended[1]], "the token that won has no ring"
+    told = root.locator(".al-told").inner_text()
+    assert "Far out only support tokens" in told
+    assert "From a short start every token still pulls" in told
+
+
 @pytest.mark.parametrize(("c", "good"), [(0.1, True), (0.3, True), (0.5, False), (1.0, False)])
 def test_fate_of_start_flips_between_3_and_5_tenths(open_page, c: float, good: bool) -> None:
     _, root = start(open_page, "fate_of_start", f"?fate_of_start={json.dumps({'c': c})}")
@@ -202,6 +265,20 @@ def test_water_filling_is_lemma_6(open_page) -> None:
     _, root = start(open_page, "water_filling", f"?water_filling={json.dumps({'lambda': 0.7})}")
     expected = theory.svm.water_filling([1, 0.8, 0.55, 0.3, 0], 0.7)
     assert json.loads(root.get_attribute("data-weights")) == pytest.approx(expected, abs=1e-9)
+    assert "softmax weight" not in root.inner_text(), "a softmax weight is never 0"
+
+
+@pytest.mark.parametrize(
+    ("gamma", "empty"), [([1, 0.8, 0.55, 0.3, 0], False), ([1, 0.2, 0.1, 0.05, 0], True)]
+)
+def test_water_filling_says_where_the_printed_range_is_empty(
+    open_page, gamma: list[float], empty: bool
+) -> None:
+    query = json.dumps({"gamma": gamma, "tau": 2})
+    _, root = start(open_page, "water_filling", f"?water_filling={query}")
+    low, high = theory.svm.sufficient_range(gamma, tokens=2)
+    assert bool(low >= high) is empty
+    assert ("The printed range is empty" in readout(root)) is empty
 
 
 def test_finite_part_keeps_the_shares(open_page) -> None:
@@ -236,6 +313,20 @@ def test_how_often_is_the_stored_sweep(open_page) -> None:
     expected = (kind == 2).mean(axis=-1)
     shown = json.loads(root.get_attribute("data-global"))
     assert shown == pytest.approx(expected, abs=1e-6)
+    cell = list(found["n"]).index(5), list(found["T"]).index(5)
+    exact, proxy = (found[name][cell].mean(axis=-1) for name in ("exact", "support"))
+    assert json.loads(root.get_attribute("data-exact")) == pytest.approx(exact, abs=1e-6)
+    assert exact[-1] < 0.05 < 0.9 < proxy[-1], "what was called B.1 is not B.1"
+    assert f"B.1 itself holds in {100 * exact[-1]:.1f} %" in readout(root)
+    n, T = list(found["n"]), list(found["T"])
+    at_4 = (found["kind"][..., list(found["d"]).index(4), :, 0] == 2).mean(axis=-1)
+    few, many = at_4[n.index(10), T.index(3)], at_4[n.index(5), T.index(10)]
+    assert few < many, "fewer constraints, and yet less often global"
+    root.locator("[data-bet]").first.click()
+    assert f"{100 * few:.0f} % against {100 * many:.0f} % global" in root.inner_text()
+    legend = root.inner_text()
+    assert "proxy of B.1" in legend
+    assert "all tokens support (B.1)" in legend
     assert expected[-1] > 0.95 > 0.5 > expected[0]
 
 

@@ -2,59 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-import numpy as np
-
+from attnbook.claims._checks import check_of
 from attnbook.claims._measure import Measurement
-from attnlab import checks as check
+from attnlab import checks
 from attnlab.checks import Rng
 
 # the first is for definitions, assumptions and models, which are neither true nor false
 STATUSES = ("definition", "holds", "holds with correction", "fails as stated", "out of reach")
 EXTRACTION = "may be the extraction's"  # a slip seen only in the text extracted from a PDF
-Check = Callable[[np.random.Generator, int], Iterable[Measurement]]
+MISPRINT = "misprint"  # a slip of the pen: said, and nothing to measure
+ERRATA = ("fails as stated", EXTRACTION, MISPRINT)
 
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    r"""A numbered statement of a paper, its status, and the check that tests it.
+    r"""A numbered statement of a paper and what became of it, as the ledger's data say.
 
     Statuses: ``definition`` (of definitions, assumptions and models: nothing is asserted, and the
     check shows what the data of this book do to it); ``holds``; ``holds with correction`` (a
     constant, an index or a hypothesis must be mended, and the substance stands); ``fails as
     stated`` (a counterexample refutes it); ``out of reach`` (for a reason that is given; what can
-    be measured is measured all the same). Of errata also ``may be the extraction's``: a glyph that
-    is wrong in the text extracted from the PDF and may be right in the paper.
+    be measured is measured all the same). An erratum ``fails as stated``, or is a ``misprint``
+    (a slip of the pen: nothing to measure), or ``may be the extraction's``: a glyph that is wrong
+    in the text extracted from the PDF and may be right in the paper.
 
     Args:
         id: such as ``svm.theorem-1``: the paper, the kind, the paper's number.
-        number: as the paper counts, such as ``Theorem 1``.
+        number: as the paper counts, such as ``Theorem 1``; of an erratum, where it stands.
         words: the statement in a line of plain words.
-        statement: the statement in LaTeX, with its hypotheses.
+        statement: the statement in LaTeX; of an erratum, the paper's own words.
         status: one of those above.
-        measure: the check: takes a generator and a number of instances, gives measurements.
-        instances: how many instances are drawn unless told.
-        reason: why it cannot be tested, or what the check cannot see.
-        correction: what to read instead, in LaTeX.
-        errata: ids of the errata that concern it (of an erratum: ids of the statements).
         page: where the book treats it.
+        hypotheses: what the statement asks for, in LaTeX, one by one.
+        correction: what to read instead, in LaTeX.
+        reason: why it cannot be tested, or what the check cannot see.
+        errata: ids of the errata that concern it (of an erratum: ids of the statements).
+        same_as: the claim that it restates, or whose check shows it; it has no check of its own.
         own: whether it is this book's own statement, which no paper makes.
         preprint: whether it concerns a superseded preprint only.
 
     Returns:
-        A frozen record; `check` runs it.
+        A frozen record; `check` measures it.
 
     Examples:
         >>> from attnbook import claims
         >>> claim = claims.get("svm.theorem-1")
-        >>> claim.status, claim.paper, claim.kind
-        ('holds', 'svm', 'theorem')
-        >>> claim.check(rng=0).holds
-        True
-
-    Reference: the four papers; statuses are this book's.
+        >>> claim.status, claim.check(rng=0).agrees
+        ('holds', True)
     """
 
     id: str
@@ -62,23 +58,22 @@ class Claim:
     words: str
     statement: str
     status: str
-    measure: Check = field(repr=False)
-    instances: int = 100
-    reason: str = ""
+    page: str
+    hypotheses: tuple[str, ...] = ()
     correction: str = ""
+    reason: str = ""
     errata: tuple[str, ...] = ()
-    page: str = ""
+    same_as: str = ""
     own: bool = False
     preprint: bool = False
 
     def __post_init__(self) -> None:
-        check.choice("status", self.status, (*STATUSES, EXTRACTION))
-        if self.status == EXTRACTION and self.kind != "erratum":
-            raise check.fail("status", "one that a statement can have", repr(self.status))
+        known = ERRATA if self.kind == "erratum" else STATUSES
+        checks.choice("status", self.status, known)
         if self.status == "out of reach" and not self.reason:
-            raise check.fail("reason", "why the claim cannot be tested", repr(self.reason))
+            raise checks.fail("reason", "why the claim cannot be tested", repr(self.reason))
         if self.status == "holds with correction" and not self.correction:
-            raise check.fail("correction", "what to read instead", repr(self.correction))
+            raise checks.fail("correction", "what to read instead", repr(self.correction))
 
     @property
     def asserts(self) -> bool:
@@ -97,16 +92,22 @@ class Claim:
         """Such as ``theorem``, ``lemma``, ``assumption``, ``erratum``."""
         return self.id.split(".")[1].split("-")[0]
 
+    @property
+    def has_check(self) -> bool:
+        """Whether there is something of its own to measure."""
+        return self.status != MISPRINT and not self.same_as
+
     def check(self, rng: Rng, *, instances: int | None = None) -> Evidence:
         """Draw instances, measure both sides, and say what was found.
 
         The same seed gives the same evidence, whatever was checked before.
         """
-        many = self.instances if instances is None else check.count("instances", instances)
-        found = tuple(self.measure(check.generator(rng), many))
-        if not any(entry.role == "statement" for entry in found):
-            raise check.fail("measure", "a measurement of the statement itself", found)
-        return Evidence(self, found)
+        if not self.has_check:
+            where = f"; {self.same_as} has one" if self.same_as else ""
+            raise checks.fail("id", f"a claim with a check of its own{where}", self.id)
+        own = check_of(self.id)
+        many = own.instances if instances is None else checks.count("instances", instances)
+        return Evidence(self, tuple(own.measure(checks.generator(rng), many)))
 
     def __repr__(self) -> str:
         return f"Claim({self.id}: {self.words}; {self.status})"
@@ -132,6 +133,12 @@ class Evidence:
 
     claim: Claim
     measurements: tuple[Measurement, ...]
+
+    def __post_init__(self) -> None:
+        if not self.of("statement"):
+            found = ", ".join(entry.role for entry in self.measurements) or "none"
+            expected = f"one of the statement of {self.claim.id} itself"
+            raise checks.fail("measurements", expected, found)
 
     def of(self, role: str) -> tuple[Measurement, ...]:
         """The measurements of one role."""

@@ -61,8 +61,8 @@ def run(given: argparse.Namespace) -> int:
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
-    short = ("definition", "holds", "corrected", "fails", "unreached", "extraction", "total")
-    yield f"{'':31}" + "".join(f"{name:>11}" for name in short)
+    short = ["defined", "holds", "corrected", "fails", "unreached", "glyph", "misprint", "total"]
+    yield f"{'':34}" + "".join(f"{name:>10}" for name in short)
     for group, found in claims.counts(chosen).items():
         numbers = (*found.values(), sum(found.values()))
-        yield f"{group:31}" + "".join(f"{number:>11}" for number in numbers)
+        yield f"{group:34}" + "".join(f"{number:>10}" for number in numbers)

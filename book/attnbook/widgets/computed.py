@@ -136,6 +136,7 @@ class HowOften(Explorable):
             "d": found["d"],
             "share": share,
             "support": found["support"].mean(axis=-1),
+            "exact": found["exact"].mean(axis=-1),
             "trials": np.array([kind.shape[3]]),
         }
         super().__init__({"n": 5, "T": 5}, arrays)

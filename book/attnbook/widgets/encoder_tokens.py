@@ -275,20 +275,19 @@ class TailMeter(Explorable):
 
     name = "tail_meter"
     kinds = ("paper", "unit", "number", "onehot")
-    kept = 400  # order statistics of the similarity
+    kept = 400  # order statistics of the similarity of numbers; of the paper's data all pairs
 
     def __init__(self, rng: int = 0) -> None:
         generator = np.random.default_rng(rng)
-        found = []
-        for unit in (False, True):
+        found = {}
+        for kind, unit in (("paper", False), ("unit", True)):
             own = problems.gaussian_regression(n=100, T=10, d=100, unit_tokens=unit, rng=generator)
             alike = theory.encoder.similarity(own.X)
-            found.append(alike[np.triu_indices(100, 1)])
+            found[kind] = np.sort(alike[np.triu_indices(100, 1)])
         pairs = generator.standard_normal((40_000, 2, 1, 1))
-        found.append(theory.encoder.similarity(pairs)[:, 0, 1])
-        hot = np.zeros(self.kept)
-        hot[-self.kept // 20 :] = 1.0  # two of 20 one-hot tokens are the same
-        found.append(hot)
         shares = (np.arange(self.kept) + 0.5) / self.kept
-        values = [np.quantile(each, shares, method="inverted_cdf") for each in found]
-        super().__init__({}, {"values": np.stack(values)})
+        numbers = theory.encoder.similarity(pairs)[:, 0, 1]
+        found["number"] = np.quantile(numbers, shares, method="inverted_cdf")
+        found["onehot"] = np.zeros(self.kept)
+        found["onehot"][-self.kept // 20 :] = 1.0  # two of 20 one-hot tokens are the same
+        super().__init__({}, found)

@@ -22,7 +22,7 @@ export default explorable({
     kit.bet({
       question: "The picked tokens are not the best ones. Training starts along their direction. Can it stay?",
       options: ["never: better tokens pull it away", "yes, if the picked ones beat their nearest rivals"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Only support tokens (ringed) can pull, and only if they score more: Definition 2 and Theorem 7.`,
+      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Far out only support tokens (ringed) can pull, and only if they score more: Definition 2 and Theorem 7. From a short start every token still pulls.`,
     });
     const row = kit.row();
     const planes = [0, 1].map((i) => kit.chart({
@@ -73,7 +73,7 @@ export default explorable({
       });
       kit.say(!found
         ? "No W separates this selection: there is no direction to start from."
-        : `Selection ${state.pick.map((t) => t + 1).join(" and ")}: ${local ? "locally optimal" : "not locally optimal"}, margin ${fixed(1 / norm(margin.W), 3)}. After ${STEPS} normalized steps attention ${stays ? "stayed" : `moved to tokens ${at.map((t) => t + 1).join(" and ")}`}; cosine with the selection's direction ${fixed(cosine(W, margin.W), 4)}.`);
+        : `Selection ${state.pick.map((t) => t + 1).join(" and ")}: ${local ? "locally optimal" : "not locally optimal"}, margin ${fixed(1 / norm(margin.W), 3)}. After ${STEPS} normalized steps attention ${stays ? "stayed" : `moved to tokens ${at.map((t) => t + 1).join(" and ")}`}; cosine with the selection's direction ${fixed(cosine(W, margin.W), 4)}.${local && !stays ? " The start was too short: from there tokens without a ring pull as well." : ""}`);
       kit.el.dataset.local = String(local);
       kit.el.dataset.stays = String(stays);
     };

@@ -2,23 +2,27 @@
 // watch, and the direction it was bound to reach stands beside it.
 
 import {
-  attentionSVM, cosine, factorStep, norm, nuclearSVM, optimal, scores, step, transpose, times, apply,
+  attentionSVM, cosine, factorStep, norm, nuclear, nuclearSVM, optimal, scores, step, transpose,
+  times, apply,
 } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
 
 const STEPS = 240;
 const SHAPES = ["circle", "square", "triangle", "diamond"];
+const START = [[[0.1, 0.02], [-0.03, 0.1]], [[0.1, -0.02], [0.03, 0.1]]]; // of K and Q
 
 const problemOf = (state) => ({ X: state.X, z: state.z, y: state.y, v: state.v });
 
-// Train on W, or on K and Q, and keep the path of W z_i for each sequence.
+// Train on W, or on K and Q; keep W at every step, and the path of W z_i for each sequence.
 function train(problem, state) {
   const paths = problem.X.map(() => ({ xs: [], ys: [] }));
+  const products = [];
   let W = [[0, 0], [0, 0]];
-  let [K, Q] = [[[0.1, 0.02], [-0.03, 0.1]], [[0.1, -0.02], [0.03, 0.1]]];
+  let [K, Q] = START;
   const factored = state.form === "KQ";
   for (let k = 0; k <= STEPS; k++) {
     if (factored) W = times(K, transpose(Q));
+    products.push(W);
     problem.z.forEach((z, i) => {
       const [x, y] = apply(W, z);
       paths[i].xs.push(x);
@@ -28,7 +32,7 @@ function train(problem, state) {
     if (factored) [K, Q] = factorStep(problem, K, Q, state.rule === "gd" ? 1 : 0.05, state.rule);
     else W = step(problem, W, state.rule === "gd" ? 2 : 0.1, state.rule);
   }
-  return { paths, W };
+  return { paths, products };
 }
 
 export default explorable({
@@ -48,7 +52,7 @@ export default explorable({
     kit.bet({
       question: "Training grows W for ever. What decides where it points?",
       options: ["the mean of the tokens", "the best token against its nearest rivals", "the head v alone"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} The dashed lines are the max-margin direction that separates the best token of each sequence from the others: drag a token that does not touch it, and nothing changes.`,
+      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} The dashed lines are the max-margin direction that separates the best token of each sequence from the others. Only support tokens, with a ring, hold it in place; the others may move a little and it stays.`,
     });
     const row = kit.row();
     const planes = kit.state.X.map((_, i) => kit.chart({
@@ -84,13 +88,16 @@ export default explorable({
       const gamma = scores(problem);
       const top = optimal(problem);
       const frobenius = attentionSVM(problem);
-      const nuclear = nuclearSVM(problem);
-      const { paths, W } = train(problem, state);
-      const found = frobenius.status === "optimal";
+      const other = nuclearSVM(problem);
+      const factored = state.form === "KQ";
+      const goal = factored ? other : frobenius; // rings, margin and count are those of this one
+      const { paths, products } = train(problem, state);
+      const W = products[state.t];
+      const found = goal.status === "optimal";
       planes.forEach((plane, i) => {
         plane.begin();
         state.X[i].forEach((x, t) => {
-          const glow = found && frobenius.support[i][t];
+          const glow = found && goal.support[i][t];
           handles[i].tokens[t].put(x[0], x[1], { look: t === top[i] ? 0 : 6, glow });
           plane.text(`g${t}`, x[0], x[1], gamma[i][t].toFixed(Math.abs(gamma[i][t]) < 0.1 ? 2 : 1), { dx: glow ? 19 : 13, dy: 4 });
         });
@@ -107,7 +114,7 @@ export default explorable({
           plane.line(id, [0, (2.6 * way[0]) / size], [0, (2.6 * way[1]) / size], { series, dash, width: 2 });
         };
         ray("fro", frobenius, 1, "7 5");
-        ray("nuc", nuclear, 2, "2 4");
+        ray("nuc", other, 2, "2 4");
         const { xs, ys } = paths[i];
         const reach = 1.7 / Math.max(1e-9, ...xs.map((x, k) => Math.hypot(x, ys[k])));
         const shown = xs.slice(0, state.t + 1).map((x) => x * reach);
@@ -115,14 +122,17 @@ export default explorable({
         plane.mark("end", shown[state.t], ys[state.t] * reach, { series: 0, size: 4 });
         plane.end();
       });
-      const goal = state.form === "KQ" ? nuclear : frobenius;
       const told = gamma.map((row) => row.map((g) => fixed(g, 2)).join(", ")).join("; ");
-      const count = found ? frobenius.support.flat().filter(Boolean).length : 0;
+      const count = found ? goal.support.flat().filter(Boolean).length : 0;
+      const margin = found ? 1 / (factored ? nuclear(goal.W) : norm(goal.W)) : 0;
+      const near = (answer) => (state.t || factored ? fixed(cosine(W, answer.W), 4) : "none yet");
       kit.say(found
-        ? `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. Margin ${fixed(1 / norm(frobenius.W), 3)}, ${count} support tokens. After ${STEPS} steps the cosine with the max-margin W is ${fixed(cosine(W, goal.W), 4)}.`
+        ? `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. In the ${factored ? "nuclear" : "Frobenius"} norm the margin is ${fixed(margin, 3)}, with ${count} support tokens. After ${state.t} steps the cosine of W with the dashed (Frobenius) answer is ${near(frobenius)}, with the dotted (nuclear) one ${near(other)}.`
         : `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. No W separates them from the others: infeasible, and training has no direction to go to.`);
-      kit.el.dataset.status = frobenius.status;
+      kit.el.dataset.status = goal.status;
       kit.el.dataset.cosine = found ? String(cosine(W, goal.W)) : "";
+      kit.el.dataset.margin = String(margin);
+      kit.el.dataset.support = JSON.stringify(goal.support || []);
     };
   },
   code: (state) => `import numpy as np
@@ -132,8 +142,13 @@ problem = problems.TokenProblem(
     X=np.array(${python(state.X)}, float),
     z=np.array(${python(state.z)}, float),
     y=np.array(${python(state.y)}, float), v=np.array(${python(state.v)}, float))
-margin = svm.attention_svm(problem${state.form === "KQ" ? ', norm="nuc"' : ""})
+${state.form === "KQ" ? `margin = svm.attention_svm(problem, norm="nuc")
+start = {"K": np.array(${python(START[0])}), "Q": np.array(${python(START[1])})}
+run = optim.train(models.Attention(factors=2), problem,
+                  optim.${state.rule === "gd" ? "GD(1.0)" : "NormalizedGD(0.05)"}, steps=${state.t}, params=start)
+W = run.params["K"] @ run.params["Q"].T` : `margin = svm.attention_svm(problem)
 run = optim.train(models.Attention(start="zero"), problem,
-                  optim.${state.rule === "gd" ? "GD(2.0)" : "NormalizedGD(0.1)"}, steps=${STEPS})
-print(svm.correlation(run.params["W"], margin.W))`,
+                  optim.${state.rule === "gd" ? "GD(2.0)" : "NormalizedGD(0.1)"}, steps=${state.t})
+W = run.params["W"]`}
+print(1 / margin.norm, margin.support.sum(), svm.correlation(W, margin.W))`,
 });

@@ -1,4 +1,5 @@
-// Lemma 6: a concave head spreads attention over tokens, like water over a floor of steps.
+// Lemma 6: a concave head asks for several tokens, like water over a floor of steps. The bars are
+// the best weights; a softmax comes as close as one likes to the zeros among them.
 
 import { waterFilling } from "./kit/core.js";
 import { explorable, fixed, python } from "./kit/kit.js";
@@ -15,7 +16,7 @@ export default explorable({
     });
     const row = kit.row();
     const bars = kit.chart({
-      label: "scores and weights", title: "drag the scores; filled: what the softmax gives",
+      label: "scores and weights", title: "drag the scores; filled: the best weights",
       x: { range: [0.4, 5.6], ticks: [1, 2, 3, 4, 5], label: "token" }, y: { range: [-0.1, 1.25], label: "score, weight" },
     }, row);
     const count = kit.chart({
@@ -31,7 +32,7 @@ export default explorable({
       },
       tell: () => fixed(kit.state.gamma[t]),
     }));
-    kit.legend([[0, "softmax weight"], [1, "score"], [2, "sharp thresholds"], [3, "printed thresholds", true]]);
+    kit.legend([[0, "best weight (a softmax only approaches 0)"], [1, "score"], [2, "sharp thresholds"], [3, "printed thresholds", true]]);
     kit.slider({ key: "lambda", label: "penalty lambda", min: 0.02, max: 1.5, step: 0.02 });
     kit.slider({ key: "tau", label: "at most tau tokens", min: 2, max: 4, step: 1, show: String });
     return (state) => {
@@ -54,7 +55,8 @@ export default explorable({
       const selected = s.filter((x) => x > 0).length;
       count.mark("here", state.lambda, selected, { series: 0, size: 6 });
       count.end();
-      kit.say(`lambda = ${fixed(state.lambda)}: ${selected} tokens selected, weights ${s.map((x) => fixed(x, 3)).join(", ")}. Two or more from ${fixed(low, 3)} (printed ${fixed(printed[0], 3)}); at most ${state.tau} up to ${fixed(high, 3)} (printed ${fixed(printed[1], 3)}).`);
+      kit.say(`lambda = ${fixed(state.lambda)}: ${selected} token${selected === 1 ? "" : "s"} selected, weights ${s.map((x) => fixed(x, 3)).join(", ")}. Two or more from ${fixed(low, 3)} (printed ${fixed(printed[0], 3)}); at most ${state.tau} up to ${fixed(high, 3)} (printed ${fixed(printed[1], 3)}).${printed[0] < printed[1] ? "" : " The printed range is empty for these scores: condition (8) does not hold, and the lemma says nothing."}`);
+      kit.el.dataset.empty = String(!(printed[0] < printed[1]));
       kit.el.dataset.weights = JSON.stringify(s);
     };
   },

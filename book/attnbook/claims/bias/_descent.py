@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _instances as data
 from attnbook.claims.bias._instances import FIXED, Setting, inner, length, setting
 from attnlab import checks as check
@@ -47,20 +47,7 @@ def _misses(W: Array, start: Array) -> tuple[Array, Array, Array]:
     return 1.0 - along / length(W), theory.bias.two_token_miss(along, off), off
 
 
-@claim(
-    "bias.equation-3",
-    "Equation (3), Section 3.3",
-    "gradient descent aligns with W_mm no faster than 1/(log t)^2, on two tokens in closed form",
-    r"For $n=1$, $x_1=e_1$, $x_2=0$, $y=1$, $u_*=e_1$: $W_{mm}=e_1e_1^\top$ and gradient descent "
-    r"has $\langle\bar W_t,\bar W_{mm}\rangle=w/\sqrt{w^2+\|W_0\|^2-(W_0^{11})^2}\approx1-"
-    r"\frac{\|W_0\|^2-(W_0^{11})^2}{2\|W_t\|^2}$ with $w=W_t^{11}\le O(\log t)$, so that the "
-    r"cosine "
-    r"is $\le1-\Omega((\log t)^{-2})$.",
-    page="bias/gd",
-    instances=20,
-    reason="The iterates grow like log(e^w + eta t / e); what the paper writes leaves out 1/e.",
-    errata=("bias.erratum-14",),
-)
+@measures("bias.equation-3", instances=20)
 def equation_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     at, start = _two_tokens(rng, instances)
     yield equal("W_mm", at.margin.W, np.diag([1.0, 0.0]), size=1.0)
@@ -80,19 +67,7 @@ def equation_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("(1 - cosine)(log t)^2 over its limit", measured * logs**2 / (off / 2.0), 0.99)
 
 
-@claim(
-    "bias.section-a4",
-    "Appendix A.4",
-    "on the two-token example normalized descent misses W_mm by no less than order 1/t^2",
-    r"On the example of Section 3.3 normalized descent has $W_t^{11}=W_0^{11}+\eta t$ and "
-    r"$\langle\bar W_t,\bar W_{mm}\rangle\approx1-\frac{\|W_0\|^2-(W_0^{11})^2}{2\|W_t\|^2}\le1-"
-    r"\Omega(t^{-2})$.",
-    page="bias/rate",
-    instances=20,
-    reason="The section recalls Theorem 1 as an upper bound of order 1/t on the cosine. It is a "
-    "lower bound; 1 - cosine here falls faster than 1/t.",
-    errata=("bias.erratum-5", "bias.erratum-14"),
-)
+@measures("bias.section-a4", instances=20)
 def section_a4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     at, start = _two_tokens(rng, instances)
     times, W = _path(at, start, optim.NormalizedGD(0.1), 4000)
@@ -115,32 +90,7 @@ def section_a4(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("GD misses by more, ratio", _misses(slow[-1], start)[1] / exact[-1], 100.0)
 
 
-@claim(
-    "bias.theorem-6",
-    "Theorem 6",
-    "gradient descent too aligns with W_mm: cosine >= 1 - eps - C / |W_t| once |W_t| exceeds R_eps",
-    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, gradient descent with "
-    r"$\eta\le\log(2T-1)"
-    r"/(B^4\zeta)$ has, for $t\ge t_\epsilon$ with $\|W_t\|\ge R_\epsilon\vee\frac12$: "
-    r"$\langle\bar "
-    r"W_t,\bar W_{mm}\rangle\ge1-\epsilon-C/\|W_t\|$, $C=\frac{2B^2\Lambda}\eta(1-\epsilon)"
-    r"\|W_{t_\epsilon}\|\big(1-(1-\epsilon)^{-1}\langle\bar W_{t_\epsilon},\bar W_{mm}\rangle-2\eta"
-    r"\|W_{t_\epsilon}\|^{-1}\mathcal L(\theta_{t_\epsilon})\big)$.",
-    status="holds with correction",
-    correction=r"$C=(1-\epsilon)\|W_{t_\epsilon}\|\big(1-(1-\epsilon)^{-1}\langle\bar "
-    r"W_{t_\epsilon},"
-    r"\bar W_{mm}\rangle+2\eta\|W_{t_\epsilon}\|^{-1}\mathcal L(\theta_{t_\epsilon})\big)$: the "
-    r"loss "
-    r"enters with a plus, and $2B^2\Lambda/\eta$ belongs to Theorem 9; with "
-    r"$\zeta=\max_i(\gamma_{i\,"
-    r"\mathrm{opt}_i}-\gamma_i)/\min_ie^{\gamma_i}$, and Assumption 1 as in Lemma 3.",
-    reason="With a minus the statement exceeds the cosine itself at t_eps. Gradient descent grows "
-    "like log t, so that |W_t| >= R_eps takes e^30 steps and more: the corrected form is tested "
-    "from the first step on after which what Lemma 7 says holds, which is all that is used.",
-    page="bias/gd",
-    instances=20,
-    errata=("bias.erratum-2", "bias.erratum-13"),
-)
+@measures("bias.theorem-6", instances=20)
 def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     at, start = _two_tokens(rng, instances)
     numbers: dict[str, Any] = {"B": at.B, "margin_norm": at.width}
@@ -195,28 +145,7 @@ def _after(at: Setting, path: Array, step: float, eps: float, where: str) -> Ite
     yield at_least(f"cosine, printed C, {where}", cosine[begin:], bound)
 
 
-@claim(
-    "bias.theorem-7",
-    "Theorem 7",
-    "Polyak's step has the rate of Theorem 1 while no token has more than beta of the attention",
-    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, Polyak's step with "
-    r"$\eta\le(2B^2)^{-1}"
-    r"\omega_1\log(2T-1)$, $\omega_1=\beta(1-\beta)\Lambda^{-1}\min_i(\gamma_{i\,\mathrm{opt}_i}-"
-    r"\gamma_i)$, $\omega_2=\frac12B^2\max_i(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)$, has for "
-    r"$T_0\ge t\ge t_0$ with $\varphi^t_{i\,\mathrm{opt}_i}\le\beta$: $\langle\bar W_t,\bar W_{mm}"
-    r"\rangle\ge1-C(\log t)^2/t$; the proof rests on $\omega_1\mathcal L\le\|\nabla\mathcal L\|\le"
-    r"\omega_2\mathcal L$.",
-    status="holds with correction",
-    correction=r"$1-\beta\le\varphi^t_{i\,\mathrm{opt}_i}\le\beta$; $\upsilon:=\sup_{t\le T_0}"
-    r"\mathcal L_t/(\mathcal L_t-\mathcal L_*)$; the norm grows as stated from "
-    r"$t\ge\omega_2\upsilon$ "
-    r"on (that $\omega_2>1$ is neither given nor what is needed); Assumption 1 as in Lemma 3.",
-    reason="On every run attention exceeds beta (T_0) long before t_0, so that what is tested is "
-    "what the proof rests on, and where the run goes.",
-    page="bias/polyak",
-    instances=100,
-    errata=("bias.erratum-12", "bias.erratum-13"),
-)
+@measures("bias.theorem-7")
 def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     X = np.zeros((1, 10, 1)) - 1.0
     X[:, 0] = 1.0  # ten tokens, e once and -e nine times, from a start at zero

@@ -7,23 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _instances as data
 from attnbook.claims.bias._instances import FIXED, Setting, length, setting
 from attnlab import optim, problems, svm
 from attnlab.checks import Array
 
 
-@claim(
-    "bias.equation-9",
-    "Equation (9)",
-    "under normalized descent the norm grows like t: 2 eta t >= |W_t| >= eta t / (4 B^2 Lambda)",
-    r"Under Assumption 2 and a start as in Lemma 2, for $t>0$: "
-    r"$2\eta t\ge\|W_t\|\ge\eta(4B^2\Lambda)^{-1}t$.",
-    page="bias/growth",
-    instances=30,
-)
+@measures("bias.equation-9", instances=30)
 def equation_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, T in ((2, 2), (3, 3)):
         run = data.descent(data.seed_of(rng), instances, "near", n, T, 1000)
@@ -38,19 +30,7 @@ def _size(at: Setting) -> Array:
     return np.asarray(at.B**2 * at.width)
 
 
-@claim(
-    "bias.lemma-2",
-    "Lemma 2",
-    "a small Gaussian start leaves 1/(kT) of the attention on every optimal token",
-    r"Let $W_0$ have entries $\mathcal N(0,\sigma_0^2)$, $\sigma_0\le B^{-2}d^{-1/2}\big(C'^{-1}"
-    r"\log\frac{kT-1}{T-1}\wedge\eta d^{-1/2}(8\Lambda)^{-1}\big)$ for some $k>1$, and "
-    r"$d\ge\log(2/\delta)$. With probability at least $1-\delta$: $\varphi^0_{i\,\mathrm{opt}_i}\ge"
-    r"1/(kT)$ for all $i$; and, by its proof, $\|W_0\|\le\eta(4B^2\Lambda)^{-1}$.",
-    page="bias/setting",
-    instances=2000,
-    reason="The paper leaves C' open; 2(2 + sqrt 2) is what its proof needs. Both terms of the "
-    "minimum are made active in turn.",
-)
+@measures("bias.lemma-2", instances=2000)
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, instances = 4, max(instances, 50)
     for name, step in (("first", 1e6), ("second", 0.1)):
@@ -74,27 +54,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
                 )
 
 
-@claim(
-    "bias.lemma-3",
-    "Lemma 3",
-    "attention on an optimal token never falls below its start or 1/T, whichever is smaller",
-    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, normalized descent with "
-    r"$\eta\le(2B^2)^{-1}\log(2T-1)$ has, for all $t\ge0$ and all $j$: "
-    r"$\varphi^t_{j\,\mathrm{opt}_j}\ge\varphi^0_{j\,\mathrm{opt}_j}\wedge\frac1T$.",
-    status="holds with correction",
-    correction=r"True where Assumption 1 is read symmetrically, as the proof (and the proof of "
-    r"Lemma 6) uses it: $\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2\ge4n\Upsilon T|\langle x_{i\tau},"
-    r"x_{j\tau'}\rangle|$ for $j\ne i$ unless both tokens are optimal; where moreover "
-    r"$|\langle x_{i\,\mathrm{opt}_i},x_{j\,\mathrm{opt}_j}\rangle|\le2(\|x_{i\,\mathrm{opt}_i}\|^2"
-    r"\wedge\|x_{j\,\mathrm{opt}_j}\|^2)$ for $y_i=y_j$ (equation 20) and $\langle x_{i\,"
-    r"\mathrm{opt}_i}-x_{i\tau},x_{i\,\mathrm{opt}_i}-x_{i\tau'}\rangle\ge\frac34\|x_{i\,"
-    r"\mathrm{opt}_i}\|^2$ (equation 21); and for $k\le2$ in Lemma 2.",
-    reason="Assumption 1 bounds a product by the longer token only, says nothing of products "
-    "inside one sample, and leaves the lengths of optimal tokens free. Two data sets that satisfy "
-    "it as printed, and on which attention falls, show that this matters.",
-    page="bias/growth",
-    instances=50,
-)
+@measures("bias.lemma-3", instances=50)
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     at, _, _, lowest = data.lopsided_run()
     factor = theory.bias.orthogonality(at.problem)
@@ -137,17 +97,7 @@ def _points(rng: np.random.Generator, at: Setting) -> Iterator[tuple[str, Array]
     yield "W along W_mm", 20.0 * toward + away
 
 
-@claim(
-    "bias.lemma-4",
-    "Lemma 4",
-    "at every W the negative gradient has a cosine of at least 1/(2 B^2 Lambda) with W_mm",
-    r"Under Assumption 2, for every $W$: $\big\langle-\frac{\nabla\mathcal L(W)}{\|\nabla\mathcal "
-    r"L(W)\|_F},\frac{W_{mm}}{\|W_{mm}\|}\big\rangle\ge(2B^2\Lambda)^{-1}>0$.",
-    page="bias/growth",
-    instances=100,
-    reason="Neither Assumption 1 nor a small start is needed. One sample with opposite tokens "
-    "reaches equality.",
-)
+@measures("bias.lemma-4")
 def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     sets = {
         "nearly orthogonal tokens": data.nearly_orthogonal(rng, instances, n=3, T=3),
@@ -170,17 +120,7 @@ def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("cosine without Assumption 2", cosine, bound, role="outside")
 
 
-@claim(
-    "bias.lemma-5",
-    "Lemma 5",
-    "the iterate's norm lies between eta t / (4 B^2 Lambda) and 2 eta (1/(4 B^2 Lambda) v 1) t",
-    r"Under the conditions of Lemma 2 and Assumption 2, normalized descent has, for $t>0$: "
-    r"$2\eta((4B^2\Lambda)^{-1}\vee1)t\ge\|W_t\|_F\ge\eta(4B^2\Lambda)^{-1}t$.",
-    page="bias/growth",
-    instances=30,
-    reason="Assumption 1 is not needed. One step from the start that points the wrong way reaches "
-    "the lower bound.",
-)
+@measures("bias.lemma-5", instances=30)
 def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     run = data.descent(data.seed_of(rng), instances, "near", 2, 2, 1000)
     yield from _between("nearly orthogonal tokens", run.at, run.step, run.times, run.W)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _joint_instances as joint
 from attnbook.claims.bias._instances import JOINT, length, seed_of
 from attnbook.claims.bias._joint_instances import DELTA, LARGE, JointRun, Sizes
@@ -17,11 +17,6 @@ from attnlab.checks import Array
 from attnlab.models import Params
 
 RATIO = 24.0  # the smallest C that the paper allows
-REGIMES = (
-    "Inside Condition 2 steps are so small (5e-18 with the proof's own constant) that nothing "
-    "visible happens in a run: the statement is tested there to first order, in relative terms, "
-    "and again with steps of 0.05 at d = 4000, where the loss falls to 1e-4 and below."
-)
 AGAIN = "Tested in the two regimes of Lemma 11."
 
 
@@ -31,21 +26,7 @@ def _settings() -> Iterator[tuple[str, Sizes]]:
     yield "larger steps", LARGE
 
 
-@claim(
-    "bias.lemma-11",
-    "Lemma 11",
-    "score gaps grow, attention stays above one half, losses stay within a constant ratio",
-    r"Under Condition 1 and DM with $T=2$, for $t>0$ and any $j$: "
-    r"$\gamma^t_{j\,\mathrm{opt}_j}-\gamma^t_j\ge\eta"
-    r"\omega_2\sum_{t'=0}^{t-1}(t+1)^{-2/3}$, $\varphi^t_{j\,\mathrm{opt}_j}\ge\frac12$, and "
-    r"$\max_{i,j}\ell_{t,i}/\ell_{t,j}\le C$, with $\omega_2=\frac{\alpha\rho}n\sqrt{\log(10n^2/"
-    r"\delta)}$ and $C\ge24$.",
-    page="bias/decoder",
-    instances=20,
-    reason=REGIMES + " The sum is meant over t'; as printed it is smaller, so that both hold. On "
-    "narrow data (d = 60) a gap falls behind.",
-    errata=("bias.erratum-10", "bias.erratum-15"),
-)
+@measures("bias.lemma-11", instances=20)
 def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, at in _settings():
         run = joint.joint_run(seed_of(rng), instances, at)
@@ -67,20 +48,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("score gap, n=10 and d=60", (best - rest)[1:], bound, role="outside")
 
 
-@claim(
-    "bias.lemma-12",
-    "Lemma 12",
-    "the sum of signed optimal tokens separates the samples by alpha rho sqrt(d/n) / 4",
-    r"Under Condition 1 and DM with $T=2$, "
-    r"$\tilde u=\sum_iy_ix_{i\,\mathrm{opt}_i}$ has, for all $j$ and "
-    r"$\tau\ne"
-    r"\mathrm{opt}_j$: $\big\langle y_j(x_{j\,\mathrm{opt}_j}+x_{j\tau}),\tilde u/\|\tilde u\|"
-    r"\big\rangle\ge\frac{\alpha\rho}4\sqrt{d/n}$.",
-    page="bias/decoder",
-    instances=300,
-    reason="The typical value is alpha rho sqrt(d/n), four times the bound.",
-    errata=("bias.erratum-17",),
-)
+@measures("bias.lemma-12", instances=300)
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, at in (
         *_settings(),
@@ -104,23 +72,7 @@ def _sum_margins(rng: np.random.Generator, instances: int, at: Sizes) -> Array:
     return np.asarray((both @ total[..., None])[..., 0].min(axis=-1))
 
 
-@claim(
-    "bias.lemma-13",
-    "Lemma 13",
-    "the decoder's gradient dominates the loss; between steps loss and curvature stay controlled",
-    r"Under Condition 1 and DM with $T=2$, with the update (10): $\|\nabla_\theta\mathcal "
-    r"L\|\ge\|\nabla_u\mathcal "
-    r"L\|\ge\omega_1\mathcal L(\theta_t)$, $\omega_1=B/(8\sqrt{1.5n})$; $\max_{\theta'\in[\theta_t,"
-    r"\theta_{t+1}]}\mathcal L(\theta')\le8\mathcal L(\theta_t)$; "
-    r"$\max_{\theta'}\|\nabla^2\mathcal "
-    r"L(\theta')\|\le8(\omega(\theta_t)\vee\omega(\theta_{t+1}))\mathcal L(\theta_t)$, "
-    r"$\omega(\theta)="
-    r"13(B\vee1)^5(B\vee d)(\|u\|\vee1)^2$.",
-    page="bias/decoder",
-    instances=10,
-    reason=AGAIN + " The bound on the curvature is loose by many orders of magnitude.",
-    errata=("bias.erratum-1",),
-)
+@measures("bias.lemma-13", instances=10)
 def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, at in _settings():
         run = joint.joint_run(seed_of(rng), instances, at)

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _joint_instances as joint
 from attnbook.claims.bias._instances import JOINT, inner, length, seed_of
 from attnbook.claims.bias._joint_instances import DELTA, FIGURE, LARGE, JointRun
-from attnbook.claims.bias._joint_lemmas import AGAIN
 from attnlab import svm
 
-LATE = (
-    "Inside Condition 2 log t_eps is 10^13 and more, on the paper's Figure 3 about 10^6: no run "
-    "gets there. "
-)
-AS_LATE = "Its time is that of Theorem 3: no run gets there. "
 PROVED = 1.0 / (16.0 * np.sqrt(1.5))
 
 
@@ -33,24 +27,7 @@ def _runs(rng: np.random.Generator, instances: int) -> Iterator[tuple[str, Joint
         yield name, joint.joint_run(seed_of(rng), instances, at)
 
 
-@claim(
-    "bias.theorem-2",
-    "Theorem 2",
-    "joint training: the loss falls like exp(-c t^(1/3))",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: "
-    r"$\mathcal L(\theta_{t+1})\le "
-    r"O\big("
-    r"\exp(-\frac{\eta BC_0}{\sqrt n}(t+1)^{1/3})\big)$.",
-    status="holds with correction",
-    correction=r"$C_0$ is not the one of Condition 1 (which is above 1, and 6 in Condition 2): the "
-    r"proof gives $\frac1{16\sqrt{1.5}}\approx0.051$ in its place. By the total length $3\eta "
-    r"t^{1/3}$ "
-    r"of the decoder's path no constant above about 2.7 is possible.",
-    reason=AGAIN,
-    page="bias/decoder",
-    instances=10,
-    errata=("bias.erratum-11", "bias.erratum-15"),
-)
+@measures("bias.theorem-2", instances=10)
 def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, run in _runs(rng, instances):
         at, log_loss, t = run.at, run.log_loss()[1:], run.times[1:, None]
@@ -69,19 +46,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(f"what the path's length allows at any time, C_0 = 6, {name}", most, printed)
 
 
-@claim(
-    "bias.theorem-8",
-    "Theorem 8",
-    "joint training: the loss is at most exp(-(eta omega_1 / 2) t^(1/3))",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t>0$: "
-    r"$\mathcal L(\theta_{t+1})\le "
-    r"O\big("
-    r"\exp(-\frac{\eta\omega_1}2(t+1)^{1/3})\big)$, $\omega_1=\frac{\alpha\rho}8\sqrt{d/n}$.",
-    reason=AGAIN + " The constant that O hides is the loss at zero, 1.",
-    page="bias/decoder",
-    instances=10,
-    errata=("bias.erratum-11",),
-)
+@measures("bias.theorem-8", instances=10)
 def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, run in (
         *_runs(rng, instances),
@@ -96,22 +61,7 @@ def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_most(f"loss, {name}", np.exp(log_loss), bound)
 
 
-@claim(
-    "bias.theorem-3",
-    "Theorem 3",
-    "joint training: W aligns with W_mm at a rate of 1/log t, once t exceeds some t_eps",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t\ge "
-    r"t_\epsilon=\exp(\mathrm{poly}(\eta,B,"
-    r"\Lambda,n,d,\log\delta^{-1},\epsilon^{-1}))$: $\langle\bar W_t,\bar "
-    r"W_{mm}\rangle\ge1-\epsilon-"
-    r"\mathrm{poly}(\eta,B,\Lambda,\epsilon)\frac1{\log t}$.",
-    status="out of reach",
-    reason=LATE
-    + "What is measured: how far out of reach it is, the growth of the norm like log t, and "
-    "on runs with large steps the direction.",
-    page="bias/decoder",
-    instances=10,
-)
+@measures("bias.theorem-3", instances=10)
 def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _direction(rng, instances)
 
@@ -145,24 +95,7 @@ def _direction(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("log t_eps, Figure 3", log_time, 1e4)
 
 
-@claim(
-    "bias.theorem-9",
-    "Theorem 9",
-    "Theorem 3 with its time t_eps, the exponential of thousands and more",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t\ge "
-    r"t_\epsilon=\exp\big(\frac{(10B\Lambda)"
-    r"^2}\eta\big(\frac{Cn^2\sqrt{2d}}{250\log(10n^2/\delta)}\vee10B^2\Lambda\big)^{1/3}"
-    r"\epsilon^{-4/3}"
-    r"\big)\vee\exp\frac{B^2\Lambda}\eta$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-\epsilon-\frac{"
-    r"C(\eta,B,\Lambda,\epsilon)}{\log t}$.",
-    status="out of reach",
-    reason=AS_LATE
-    + "What is measured: how far out of reach it is, that R_eps of (56) and (55) give that "
-    "time, the growth of the norm, and on runs with large steps the direction. Its C carries the "
-    "sign slip of Theorem 6.",
-    page="bias/decoder",
-    instances=10,
-)
+@measures("bias.theorem-9", instances=10)
 def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _direction(rng, instances)
     for name, run in _runs(rng, instances):
@@ -175,28 +108,7 @@ def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             yield at_least(f"norm at t_eps against R_eps, eps={eps}, {name}", reached, wanted)
 
 
-@claim(
-    "bias.theorem-4",
-    "Theorem 4",
-    "joint training: the decoder attains a constant share of the largest margin",
-    r"Under Condition 1 and DM with $T=2$, with the update (10), for $t\ge "
-    r"t_\epsilon\vee\exp(C(\eta,B,\Lambda,"
-    r"\epsilon)(\epsilon^{-1}\vee(8B^2\Lambda)^4))$: $\min_iy_iu_t^\top "
-    r"x_{i\,\mathrm{opt}_i}\ge\frac"
-    r"\gamma4-\frac1{1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t)}$.",
-    status="out of reach",
-    correction=r"$\bar u_t$ for $u_t$, $\rho\sqrt{1.5d}$ for the numerator 1, $\frac\gamma{12}$ "
-    r"for "
-    r"$\frac\gamma4$; so corrected it holds on runs at every $t\ge1$.",
-    reason=AS_LATE
-    + "What is measured: the corrected form, without its premise, at all times of the runs. The "
-    "printed form compares the length of u_t with a margin, which is no statement about its "
-    "direction: "
-    "on runs with large steps it fails while u_t is short.",
-    page="bias/decoder",
-    instances=10,
-    errata=("bias.erratum-9",),
-)
+@measures("bias.theorem-4", instances=10)
 def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _decoder(rng, instances)
 
@@ -223,30 +135,7 @@ def _decoder(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             yield at_least(where, smallest, printed, role="step")
 
 
-@claim(
-    "bias.theorem-10",
-    "Theorem 10",
-    "Theorem 4 restated, with its proof: a share gamma/12 of the margin for the unit decoder",
-    r"With $\gamma:=\max_{\|u\|\le1}\min_iy_iu^\top x_{i\,\mathrm{opt}_i}$, under Condition 1 and "
-    r"DM with $T=2$, "
-    r"with the update (10), for $t\ge t_\epsilon\vee\exp(C(\eta,B,\Lambda,\epsilon)(\epsilon^{-1}"
-    r"\vee"
-    r"(8B^2\Lambda)^4))$: $\min_iy_iu_t^\top "
-    r"x_{i\,\mathrm{opt}_i}\ge\frac\gamma4-\frac1{1+\exp(\eta(8"
-    r"B^2\Lambda^2)^{-1}\log t)}$.",
-    status="out of reach",
-    correction=r"$\min_iy_i\bar u_t^\top x_{i\,\mathrm{opt}_i}\ge\frac\gamma{12}-\frac{\rho"
-    r"\sqrt{1.5d}}"
-    r"{1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t)}$, from $\mathcal "
-    r"L\le\exp(-\frac{\eta\gamma}4(t+1)^{1/3})$ "
-    r"and $\|u_t\|\le3\eta t^{1/3}$.",
-    reason=AS_LATE
-    + "What is measured: the corrected form, without its premise, at all times of the runs, "
-    "and the steps of the proof: the gradient over the loss, the loss, and the decoder's length.",
-    page="bias/decoder",
-    instances=10,
-    errata=("bias.erratum-9",),
-)
+@measures("bias.theorem-10", instances=10)
 def theorem_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _decoder(rng, instances)
     for name, run in _runs(rng, instances):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _joint_instances as joint
 from attnbook.claims.bias._instances import JOINT, length, seed_of
 from attnbook.claims.bias._joint_instances import DELTA, FIGURE, LARGE, PROOF, Sizes
@@ -18,19 +18,7 @@ from attnlab.checks import Array, BoolArray
 SECOND = 128.0 * 13.0 * np.sqrt(1.5)  # C_2 of Condition 1 that Condition 2 amounts to
 
 
-@claim(
-    "bias.equation-10",
-    "Equation (10)",
-    "joint steps of length eta (t+1)^(-2/3) for the decoder and eta (t+1)^(-1) for attention",
-    r"$u_{t+1}=u_t-\eta(t+1)^{-2/3}\nabla_u\mathcal L/\|\nabla_u\mathcal L\|$, $W_{t+1}=W_t-\eta"
-    r"(t+1)^{-1}\nabla_W\mathcal L/\|\nabla_W\mathcal L\|$ (any power in $[2/3,1)$ for $u$), from "
-    r"$u_0=0$, $W_0=0$.",
-    status="definition",
-    correction=r"At $t=0$ the gradient in $W$ is exactly 0, as $u_0=0$: the first step of $W$ is "
-    r"$0/0$, to be read as 0 (the proof of Lemma 11 does). For $t\ge1$ as printed.",
-    page="bias/decoder",
-    instances=10,
-)
+@measures("bias.equation-10", instances=10)
 def equation_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian(n=10, T=2, d=50, rho=0.1, alpha=3.0, trials=instances, rng=rng)
     zero = JOINT.init(drawn)
@@ -48,21 +36,7 @@ def equation_10(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield equal("length of the others", steps[1:], sizes[1:], role="correction", within=1e-8)
 
 
-@claim(
-    "bias.model-1",
-    "Model DM",
-    "one larger Gaussian token decides the label, the others are Gaussian noise",
-    r"In each sample one token, $\mathrm{opt}\sim\mathrm{Unif}([T])$, is $\mathcal "
-    r"N(0,\alpha^2\rho^2"
-    r"I_d)$ with $\alpha>1$, the others are $\mathcal N(0,\rho^2I_d)$, and "
-    r"$y=\mathrm{sign}(u_*^\top "
-    r"x_{\mathrm{opt}})$ for a fixed $u_*$.",
-    status="definition",
-    page="bias/decoder",
-    instances=10,
-    reason="Under the $u_*$ that labels, another token may score higher by chance: opt here is the "
-    "token that decides, not the argmax of Definition 1.",
-)
+@measures("bias.model-1", instances=10)
 def model_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, T, d, rho, alpha = 500, 3, 60, 0.1, 3.0
     drawn = problems.gaussian(n=n, T=T, d=d, rho=rho, alpha=alpha, trials=instances, rng=rng)
@@ -97,20 +71,7 @@ def _inside(
     yield at_least(f"B, n={at.n}", at.B, 1.0)
 
 
-@claim(
-    "bias.condition-1",
-    "Condition 1",
-    "what joint training asks for: start at zero, large opt tokens, great width, tiny steps",
-    r"With $B=\alpha\rho\sqrt{1.5d}\ge1$ and constants $C_0>1$, $C_1,C_2>0$: $u_0=0$, $W_0=0$; "
-    r"$\alpha\ge C_0$; $d\ge C_1\alpha^4n^4\log(10n^2/\delta)$; $\eta\le(C_2\sqrt nB^4(B\vee "
-    r"d))^{-1}$.",
-    status="definition",
-    page="bias/decoder",
-    instances=20,
-    reason="A condition: settings inside it and outside. With $C_2=1664\\sqrt{1.5}$ its step is "
-    "the "
-    "one of Condition 2, whose last bound is the smallest.",
-)
+@measures("bias.condition-1", instances=20)
 def condition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, constant in ((2, 1.0), (4, 1.0), (10, PROOF)):
         at = joint.conditioned(n, constant)
@@ -124,20 +85,7 @@ def condition_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield at_most("step, Figure 3 (C_2 = 1)", FIGURE.step, simple, role="outside")
 
 
-@claim(
-    "bias.condition-2",
-    "Condition 2",
-    "Condition 1 with constants: alpha >= 6 and four bounds on the step",
-    r"$u_0=0$, $W_0=0$; $\alpha\ge6$; $d\ge C_0\alpha^4n^4\log(10n^2/\delta)$; $\eta\le\frac1{18"
-    r"\alpha^2\rho^2d}\wedge\frac{\alpha\rho}{160n}\wedge\frac{\log2}{3B}\wedge\frac B{128\omega_0"
-    r"\sqrt{1.5n}}$, $\omega_0=13(B\vee1)^5(B\vee d)$.",
-    status="definition",
-    page="bias/decoder",
-    instances=20,
-    reason="A condition: settings inside it, also with the constant 6e8 that the proof of Lemma 11 "
-    "collects (two samples then need d = 7.5e13), and the paper's Figure 3, which is outside of "
-    "all three.",
-)
+@measures("bias.condition-2", instances=20)
 def condition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, constant in ((2, 1.0), (4, 1.0), (2, PROOF)):
         at = joint.conditioned(n, constant)
@@ -181,23 +129,7 @@ def _events(problem: problems.TokenProblem, at: Sizes) -> dict[str, BoolArray]:
     return found
 
 
-@claim(
-    "bias.lemma-9",
-    "Lemma 9",
-    "in model DM norms concentrate and inner products of different samples stay of order root d",
-    r"Under DM and Condition 1, with probability at least $1-\delta$: "
-    r"$\|x_{i\,\mathrm{opt}_i}\|^2\in"
-    r"[\frac12,\frac32]\alpha^2\rho^2d$, $\|x_{i\tau}\|^2\in[\frac12,\frac32]\rho^2d$, and for "
-    r"$i\ne "
-    r"j$ inner products are at most $2\alpha^2\rho^2L$ (two optimal tokens), $2\rho^2L$ (two "
-    r"others), "
-    r"$2\alpha\rho^2L$ (one of each), $L=\sqrt{d\log(10n^2/\delta)}$.",
-    page="bias/decoder",
-    instances=300,
-    reason="The proofs also use the last bound for two tokens of one sample, which E5 leaves out; "
-    "it holds "
-    "as often. With d = 20 the norms do not concentrate.",
-)
+@measures("bias.lemma-9", instances=300)
 def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     instances = max(instances, 50)  # fewer cannot tell a share of one tenth from one
     allowed = DELTA + 6.0 * np.sqrt(DELTA * (1.0 - DELTA) / instances)
@@ -219,15 +151,7 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("share outside where d = 25", missed, allowed, role="outside")
 
 
-@claim(
-    "bias.lemma-10",
-    "Lemma 10",
-    "the decoder's norm is at most 3 eta t^(1/3)",
-    r"With the update (10), for $t>0$: $\|u_t\|\le3\eta t^{1/3}$.",
-    page="bias/decoder",
-    instances=10,
-    reason="One sample keeps the decoder's direction, and reaches .94 of the bound.",
-)
+@measures("bias.lemma-10", instances=10)
 def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, at, steps in (
         ("inside Condition 2", joint.conditioned(2), 300),

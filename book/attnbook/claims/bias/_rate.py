@@ -8,22 +8,14 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _instances as data
 from attnbook.claims.bias._instances import Descent, Setting, inner, length
 from attnlab import svm
 from attnlab.checks import Array
 
 STEPS = 12_000
-MENDED = (
-    r"with Assumption 1 read symmetrically ($\|x_{i\tau}\|^2\wedge\|x_{j\tau'}\|^2$ on the left; "
-    r"see Lemma 3)"
-)
-LOST = (
-    "As printed, Assumption 1 admits data on which normalized descent from zero settles on a local "
-    "direction: a run shows it. "
-)
 
 
 def _numbers(at: Setting) -> dict[str, Any]:
@@ -85,26 +77,7 @@ def _rate(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_most(f"exponent of 1 - cosine, {where}", worst, allowed, role="correction")
 
 
-@claim(
-    "bias.theorem-1",
-    "Theorem 1",
-    "normalized descent aligns with W_mm at a rate of (log t)^2 / t",
-    r"For a small start (Lemma 2), Assumptions 1 and 2, and normalized descent with "
-    r"$\eta=\tilde O(B^{-2})$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-C(\log t)^2/t$ for every "
-    r"$t\ge t_0=\mathrm{poly}(\eta,B,\Lambda,T,n\Upsilon)$. For $B,T,\Upsilon=O(1)$ also "
-    r"$\Lambda=O(1)$, and "
-    r"$\|\bar W_t-\bar W_{mm}\|\le\tilde O(t^{-1/2})$ for $t\ge t_0=\Omega(n)$.",
-    status="holds with correction",
-    correction=rf"True {MENDED}; $\Lambda=O(1)$ does not follow: on samples with queries of their "
-    r"own and tokens of length 1, one feature each, $\Lambda$ grows like $\sqrt n$ exactly, and "
-    r"$t_0$ with it.",
-    reason=LOST
-    + "On this check's data, of two and three samples, what holds is far better than the "
-    "bound: 1 - cosine falls like 1/t^2. On the data of Figure 2 it falls more slowly than that.",
-    page="bias/rate",
-    instances=10,
-    errata=("bias.erratum-2", "bias.erratum-3", "bias.erratum-5"),
-)
+@measures("bias.theorem-1", instances=10)
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _rate(rng, instances)
     yield from _lost()
@@ -114,19 +87,7 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield equal("the same", slope(sizes, found), 0.5, within=1e-3, role="correction")
 
 
-@claim(
-    "bias.lemma-1",
-    "Lemma 1",
-    "attention on the optimal token saturates exponentially fast in t",
-    r"In the setting of Theorem 1, for every $i$ and $t\ge\mathrm{poly}(\eta,B,\Lambda,t_0)$: "
-    r"$\varphi^t_{i\,\mathrm{opt}_i}\ge(1+(T-1)e^{-\eta(8B^2\Lambda^2)^{-1}t})^{-1}$.",
-    status="holds with correction",
-    correction=rf"True {MENDED}.",
-    reason=LOST + "On it attention of one optimal token tends to 0.",
-    page="bias/growth",
-    instances=10,
-    errata=("bias.erratum-4",),
-)
+@measures("bias.lemma-1", instances=10)
 def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _saturation(rng, instances)
 
@@ -170,27 +131,7 @@ def _lead(at: Setting, W: Array) -> Array:
     return np.asarray((best - rest).min(axis=-1))
 
 
-@claim(
-    "bias.theorem-5",
-    "Theorem 5",
-    "the rate of Theorem 1 with explicit constants t_0 and C",
-    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, normalized descent with $\eta\le"
-    r"(2B^2)^{-1}\log(2T-1)$ has, for $t\ge t_0=(10B\Lambda/\sqrt\eta)^3\vee\log\frac{\eta "
-    r"T(n\Upsilon"
-    r"(B^2\Lambda)^{-2}T^2\vee5)}{20\Lambda}$: $\langle\bar W_t,\bar W_{mm}\rangle\ge1-C(\log "
-    r"t)^2/t$, "
-    r"$C=4\eta^{-1}B^2\Lambda(\|W_{t_0}\|-\langle W_{t_0},\bar W_{mm}\rangle+2B^2\Lambda(40\Lambda+"
-    r"\eta))$.",
-    status="holds with correction",
-    correction=rf"True {MENDED}, and with $t_0=(10B\Lambda/\sqrt\eta)^3\vee\frac{{\eta "
-    rf"T(16n\Upsilon T^2"
-    r"\vee5)}{20\Lambda}$: not its logarithm.",
-    reason=LOST + "That $t_0$ must not be a logarithm shows where sequences are long: at the "
-    "printed time the norm need not have reached $R_\\epsilon$.",
-    page="bias/rate",
-    instances=10,
-    errata=("bias.erratum-2", "bias.erratum-3", "bias.erratum-5", "bias.erratum-6"),
-)
+@measures("bias.theorem-5", instances=10)
 def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _rate(rng, instances)
     yield from _lost()
@@ -209,21 +150,7 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_most(f"eps_t at the {which} t_0", share, 1.0, role="correction")
 
 
-@claim(
-    "bias.lemma-8",
-    "Lemma 8",
-    "Lemma 1 with an explicit time from when on attention saturates",
-    r"Under the conditions of Theorem 5, for every $i$ and $t\ge2^{11}(B^2\Lambda)^2C\vee t_0$: "
-    r"$\varphi^t_{i\,\mathrm{opt}_i}\ge(1+(T-1)e^{-\eta(8B^2\Lambda^2)^{-1}t})^{-1}$.",
-    status="holds with correction",
-    correction=rf"True {MENDED}, and for $t\ge2^{{11}}(B^2\Lambda)^4C(\log t)^2\vee t_0$.",
-    reason=LOST
-    + "The printed exponent 2 does not give (38), the corrected 4 does. In the runs the "
-    "bound holds from t_0 on already.",
-    page="bias/growth",
-    instances=10,
-    errata=("bias.erratum-4", "bias.erratum-3"),
-)
+@measures("bias.lemma-8", instances=10)
 def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _saturation(rng, instances)
     B, width, step = 1.0, 2.0, 0.5
@@ -238,25 +165,7 @@ def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_least(f"(38) at the {which} time, lead over t", lead / t, goal / t, role=role)
 
 
-@claim(
-    "bias.lemma-7",
-    "Lemma 7",
-    "beyond a norm R_eps the gradient is better aligned with W_mm than with W, up to 1 - eps",
-    r"Under the conditions of Lemma 2 and Assumptions 1 and 2, for $\epsilon\in(0,1)$ and "
-    r"$R_\epsilon="
-    r"2\Lambda\epsilon^{-1}(\log(4n(B^2\Lambda)^{-1}\Upsilon "
-    r"T^3\epsilon^{-1})\vee5\log(20TB^2\Lambda"
-    r"\epsilon^{-1}))$: where $\|W_t\|\ge R_\epsilon$, $\langle-\nabla\mathcal L(W_t),\bar W_{mm}"
-    r"\rangle\ge(1-\epsilon)\langle-\nabla\mathcal L(W_t),\bar W_t\rangle$.",
-    status="holds with correction",
-    correction=rf"True {MENDED}, with $64nB^2\Lambda$ in place of $4n(B^2\Lambda)^{{-1}}$ in "
-    r"$R_\epsilon$. All that is used of the trajectory is $\varphi_{i\,\mathrm{opt}_i}\ge1/(4T)$.",
-    reason=LOST + "The second logarithm in R_eps exceeds the first unless n is of the order of "
-    "10^5, and so the inverted factor of (36) shows nowhere else.",
-    page="bias/rate",
-    instances=20,
-    errata=("bias.erratum-2", "bias.erratum-6", "bias.erratum-7", "bias.erratum-8"),
-)
+@measures("bias.lemma-7", instances=20)
 def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     at, _, local, _ = data.lopsided_run()
     eps = np.array([0.3, 0.5, 0.8])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least
-from attnbook.claims._registry import claim
 from attnbook.claims.bias import _instances as data
 from attnbook.claims.bias._instances import FIXED, Setting, inner, length, setting
 from attnlab import optim, problems, svm
@@ -23,20 +23,7 @@ def _advantage(at: Setting, W: Array, eps: float) -> Array:
     return inner(G, at.margin.W) / at.width - (1.0 - eps) * inner(G, W) / length(W)
 
 
-@claim(
-    "bias.remark-1",
-    "Remark 1",
-    "Lemma 7 is for n samples; the svm paper's Lemma 10, without conditions on W, is for one",
-    r"Lemma 10 of Tarzanagh et al. (beyond some norm every $W$ has $\langle-\nabla\mathcal "
-    r"L(W),\bar "
-    r"W_{mm}\rangle\ge(1-\epsilon)\langle-\nabla\mathcal L(W),\bar W\rangle$) holds for $n=1$ "
-    r"only; "
-    r"Lemma 7 extends it to $n\ge1$ along the iterates.",
-    page="bias/directions",
-    instances=200,
-    reason="For one sample every W of norm R_eps will do. For two the data of Figure 8 refute it "
-    "at any norm. That Lemma 7 extends it needs Assumption 1 as amended there.",
-)
+@measures("bias.remark-1", instances=200)
 def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for T in (2, 4):
         drawn = problems.orthogonal(n=1, T=T, d=6, rho=0.4, trials=instances, rng=rng)
@@ -73,18 +60,7 @@ def _cosine(at: Setting, W: Array, step: float, steps: int) -> Array:
     return svm.correlation(run.params["W"], at.margin.W)
 
 
-@claim(
-    "bias.remark-2",
-    "Remark 2",
-    "unlike the svm paper's Theorem 4 (true for n = 1), Theorem 1 is global for n samples",
-    r"Theorem 1 establishes convergence to $W_{mm}$ from any initialization direction (of the size "
-    r"of Lemma 2) for all $n$, with rates; what was known needs $n=1$ or a suitable direction.",
-    page="bias/directions",
-    instances=50,
-    reason="Any direction, at the small scale that the paper asks for: from a start of length 1 in "
-    "a bad direction the data of Figure 8, which do not satisfy Assumption 1, never recover. "
-    "Assumption 1 as amended in Lemma 3.",
-)
+@measures("bias.remark-2", instances=50)
 def remark_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n in (2, 4):
         at = data.nearly_orthogonal(rng, instances, n=n, T=3)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.bias._instances import FIXED, inner, nearly_orthogonal
 from attnlab import problems
 from attnlab.checks import Array
@@ -26,18 +26,7 @@ def _with_ties(drawn: problems.TokenProblem) -> problems.TokenProblem:
     return problems.TokenProblem(X, drawn.z, drawn.y, drawn.v)
 
 
-@claim(
-    "bias.definition-1",
-    "Definition 1",
-    "scores gamma = y X u; the optimal token has the largest one, and attending to it alone is "
-    "best",
-    r"For a fixed head $u_*$ a sample $(y,X)$ has the scores $\gamma=yXu_*$ and the optimal token "
-    r"$\mathrm{opt}=\arg\max_\tau\gamma_\tau$, unique for almost all data; attention on it alone "
-    r"minimizes the loss.",
-    status="definition",
-    page="bias/setting",
-    instances=200,
-)
+@measures("bias.definition-1", instances=200)
 def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=5, d=4, self_attention=True, trials=instances, rng=rng)
     plain = drawn.y[..., None] * np.einsum("...ntd,...d->...nt", drawn.X, drawn.v)
@@ -53,26 +42,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("lead, a tie", lead, 1e-9, role="outside")
 
 
-@claim(
-    "bias.assumption-1",
-    "Assumption 1",
-    "nearly orthogonal tokens: squared norms exceed products of other samples' tokens 4 n Upsilon "
-    "T times",
-    r"For all $i,j,k$ and $\tau,\tau'$: $\|x_{i\tau}\|^2\ge4n\Upsilon T|\langle x_{i\tau},"
-    r"x_{j\tau'}\rangle|$ for $j\ne i$, $\tau'\ne\mathrm{opt}_j$, and $\langle "
-    r"x_{i\,\mathrm{opt}_i},"
-    r"x_{j\,\mathrm{opt}_j}\rangle\ge4n\Upsilon T|\langle x_{i\tau},x_{k\tau'}\rangle|$ for "
-    r"$y_i=y_j\ne y_k$.",
-    status="definition",
-    page="bias/setting",
-    instances=50,
-    reason="An assumption: instances inside it and outside. It compares the product of a query "
-    "with an optimal token to the longer of the two only, which is not what the proofs use (see "
-    "Lemma 3); the instances inside satisfy the symmetric form as well. The data of the paper's "
-    "own Figure 2 "
-    "lie far outside.",
-    errata=("bias.erratum-2", "bias.erratum-16"),
-)
+@measures("bias.assumption-1", instances=50)
 def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, T in ((2, 2), (3, 3), (4, 4)):
         at = nearly_orthogonal(rng, instances, n=n, T=T)
@@ -88,22 +58,7 @@ def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("the data of Figure 8", found, 4.0 * 2 * 2, role="outside")
 
 
-@claim(
-    "bias.example-1",
-    "Example 1",
-    "one token carries its label's mean, the others are noise: scores 1 and 0, tokens nearly "
-    "orthogonal",
-    r"$\mu_+\perp\mu_-$ of length $U$, $x_{\mathrm{opt}}=\mu_y+\nu$, $\nu\sim\mathcal N(0,\sigma^2"
-    r"\Sigma)$, $x_\tau\sim\mathcal N(0,\rho^2\Sigma)$, $\Sigma=I-U^{-2}(\mu_+\mu_+^\top+\mu_-\mu_-"
-    r"^\top)$. For $d=\tilde\Omega(n^2T^2)$, $U^2\ge\tilde\Omega((\sigma\vee\rho)^2nT\sqrt d)$ and "
-    r"a suitable $u_*$ it satisfies Assumption 1 with high probability, with $\Upsilon=O(1)$.",
-    page="bias/setting",
-    instances=60,
-    reason="The constants are open; 500 before the order of d is ample. Figure 2 has d = 100 where "
-    "the "
-    "order is 96,258.",
-    errata=("bias.erratum-16",),
-)
+@measures("bias.example-1", instances=60)
 def example_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _lemma_6(rng, instances, sigma=0.5)
     drawn = problems.orthogonal(
@@ -144,24 +99,7 @@ def _lemma_6(
     yield at_most("share of draws outside of Assumption 1", missed.mean(), allowed, role=role)
 
 
-@claim(
-    "bias.lemma-6",
-    "Lemma 6",
-    "Example 1 with u = (mu+ - mu-)/U^2 satisfies Assumptions 1 and 2 with high probability, "
-    "Upsilon = e",
-    r"For Example 1 with $u_*=U^{-2}(\mu_+-\mu_-)$ and $d\gtrsim n^2T^2\log(4n/\delta)$, "
-    r"Assumptions 1 and 2 hold with probability at least $1-\delta$; by the proof $\Upsilon=e$.",
-    status="holds with correction",
-    correction=r"With $U^2\ge\tilde\Omega((\sigma\vee\rho)^2nT\sqrt d)$ as well: the text of "
-    r"Example 1 asks for it, and the last step of the proof; the lemma does not repeat it.",
-    page="bias/setting",
-    instances=20,
-    reason="Constants are open: with 500 before the order of d every draw is inside. How the "
-    "factor grows, "
-    "like the root of d, is measured over two decades. Short means refute the lemma without the "
-    "condition.",
-    errata=("bias.erratum-16",),
-)
+@measures("bias.lemma-6", instances=20)
 def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _lemma_6(rng, instances, sigma=0.0, role="correction")
     widths = np.array([100, 300, 1000, 3000, 10_000])
@@ -181,16 +119,7 @@ def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("Assumption 1 with means of length 0.1", factor, needed)
 
 
-@claim(
-    "bias.assumption-2",
-    "Assumption 2",
-    "all tokens of a sample that are not optimal have the same score",
-    r"For every $i$ and $\tau\ne\mathrm{opt}_i$: $\gamma_{i\tau}=\gamma_i$.",
-    status="definition",
-    page="bias/setting",
-    instances=100,
-    reason="An assumption: instances inside it (Example 1; any two tokens) and outside.",
-)
+@measures("bias.assumption-2")
 def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     example = problems.orthogonal(n=5, T=6, d=20, rho=0.1, trials=instances, rng=rng)
     yield equal("spread, Example 1", theory.bias.split_scores(example)[2], 0.0, size=1.0)
@@ -211,21 +140,7 @@ def _sides(drawn: problems.TokenProblem, rng: np.random.Generator) -> tuple[Arra
     return -inner(G, direction), theory.bias.gradient_along(attention, drawn.scores, logits)
 
 
-@claim(
-    "bias.equation-5",
-    "Equation (5)",
-    "under Assumption 2 the gradient along W' sees one score gap and one averaged logit gap a "
-    "sample",
-    r"Under Assumption 2, for all $W,W'$: $\langle-\nabla\mathcal "
-    r"L(W),W'\rangle=\frac1n\sum_i\ell_i"
-    r"(\gamma_{i\,\mathrm{opt}_i}-\gamma_i)\varphi_{i\,\mathrm{opt}_i}(1-\varphi_{i\,"
-    r"\mathrm{opt}_i})"
-    r"h_i$, $h_i=a_{i\,\mathrm{opt}_i}-\sum_{\tau\ne\mathrm{opt}_i}\varphi_{i\tau}a_{i\tau}/\sum_{"
-    r"\tau"
-    r"\ne\mathrm{opt}_i}\varphi_{i\tau}$, $a_i=X_iW'x_{i1}$.",
-    page="bias/setting",
-    instances=300,
-)
+@measures("bias.equation-5", instances=300)
 def equation_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, T in ((1, 2), (3, 4), (4, 6)):
         at = nearly_orthogonal(rng, instances, n=n, T=T)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import (
     Network,
     frobenius,
@@ -62,30 +62,7 @@ def pre_activations(model: Encoder, params: Params, problem: problems.SequencePr
     return np.asarray(attended @ params["W_V"].mT[:, None])
 
 
-@claim(
-    "encoder.proposition-1",
-    "Proposition 1",
-    "if alpha is large against the initial loss, GD with a small step converges linearly",
-    r"Let $d_m\ge N$, $\alpha=\sigma_{\min}(F^0_{pre})$. Under Assumption 1, (2) "
-    r"$\alpha^2\ge8\rho\max(\cdot)\sqrt{2\ell(\theta^0)}$, (3) "
-    r"$\alpha^3\ge32\rho^2z\sqrt{2\ell(\theta^0)}/\bar\lambda_O$ and $\gamma\le1/C$: "
-    r"$\ell(\theta^t)\le(1-\gamma\alpha^2/2)^t\,\ell(\theta^0)$ for all $t$.",
-    page="encoder/convergence",
-    status="holds with correction",
-    instances=8,
-    reason="The step size rests on Lemma 14, which is false at kinks of relu, and so no constant "
-    "$C$ will do: where a neuron sits at its kink for one sample, with a large output weight, the "
-    "first step raises the loss for every $\\gamma>0$, conditions (2) and (3) notwithstanding. "
-    "Random starts whose labels are their outputs but for 3e-9 cross no kink and keep (4). The "
-    "proof's induction keeps $\\sigma_{\\min}\\ge\\alpha/2$, hence $1-\\gamma\\alpha^2/4$; the "
-    "printed (3) in fact keeps $7\\alpha/8$, which gives the stated rate.",
-    correction=r"As long as no pre-activation changes its sign, (4) holds with "
-    r"$C=c_1c_2+c_3\sqrt{2\ell(\theta^0)}$, $c_1$'s last term times $\bar\lambda_O$; "
-    r"$\sigma_{\min}(F^t_{pre})\ge\frac78\alpha$ all along.",
-    errata=tuple(
-        f"encoder.erratum-{k}" for k in ("s1", "s3", "s9", "s10", "s11", "t5", "t6", "t15", "t16")
-    ),
-)
+@measures("encoder.proposition-1", instances=8)
 def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     model, params, problem = at_a_kink(rng, instances)
@@ -212,25 +189,7 @@ def conditions(
     return found
 
 
-@claim(
-    "encoder.theorem-1",
-    "Theorem 1",
-    "LeCun or He start, tau_0 = d_m^-1/2, width of order N^3: GD converges linearly",
-    r"LeCun/He initialization, Assumptions 1 to 3, $d_m\ge d$, $\tau_0=d_m^{-1/2}$, "
-    r"$d_m=\tilde\Omega(N^3)$ [$N^2$ for $\tau_0=d_m^{-1}$]: with probability at least "
-    r"$1-8e^{-d_m/2}-\delta$ ${}-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD with a small step "
-    r"converges as in (4).",
-    page="encoder/convergence",
-    status="out of reach",
-    instances=10,
-    reason="Condition (2) with constants 1 asks for a width near 6e6 at $N=4$, and the "
-    "probability is near 0 for every $\\hat c$. Measured: the exponents of $d_m$ on both sides of "
-    "(2) and (3) that the proof uses, and (4) on real runs at width 200, far outside the "
-    "conditions. The proof's "
-    "$F_{pre}F_{pre}^\\top\\succeq\\hat F\\hat F^\\top$ fails on a constructed instance; for "
-    "$N>d$ Assumptions 1 to 3 allow equal samples, hence $\\alpha=0$ (see Lemma 15).",
-    errata=tuple(f"encoder.erratum-{k}" for k in ("s3", "s5", "s7", "s12", "s13", "s16", "t14")),
-)
+@measures("encoder.theorem-1", instances=10)
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for init, scaling, third in (
         ("lecun", "sqrt", 0.4),

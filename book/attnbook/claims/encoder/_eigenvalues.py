@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import Network, frobenius, median_exponent, network
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
@@ -24,26 +24,7 @@ def separated(rng: np.random.Generator, trials: int) -> Network:
     return model, model.init(problem, rng), problem
 
 
-@claim(
-    "encoder.lemma-15",
-    "Lemma 15",
-    "dissimilar samples keep the relu kernel's smallest eigenvalue above order eta_V / d_s",
-    r"Under Assumptions 2 and 3, with probability at least "
-    r"$1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$: $\lambda_0=\lambda_{\min}(\mathbb E_w"
-    r"[\sigma_r(\Phi w)\sigma_r(\Phi w)^\top])$ $\ge\Theta(\eta_V/d_s)$, "
-    r"$w\sim\mathcal N(0,\eta_VI)$, rows of $\Phi$ being $\beta_{1,n}^\top X_n$.",
-    page="encoder/assumptions",
-    status="holds with correction",
-    instances=60,
-    reason="One-hot tokens drawn uniformly keep Assumptions 1 to 3 exactly (for every $\\hat c$), "
-    "and $N=d+1$ of them repeat: $\\lambda_0=0$ with certainty, where a positive probability of "
-    "the contrary is claimed. The union over pairs is missing, too. What the proof shows is the "
-    "deterministic statement for separated samples.",
-    correction=r"If $\lambda_{\min}(X_nX_n^\top)\ge C_\lambda$ and "
-    r"$\|X_kX_j^\top\|_F\le\|\beta_{1,k}\|C_\lambda/(2(N-1))$ for all $j\ne k$ (so $N\le d$), then "
-    r"$\lambda_0\ge\frac14\eta_V\lambda_{\min}(\Phi\Phi^\top)\ge\frac18\eta_VC_\lambda/d_s$.",
-    errata=("encoder.erratum-s5", "encoder.erratum-t7"),
-)
+@measures("encoder.lemma-15", instances=60)
 def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, d = theory.encoder, 5
     drawn = rng.integers(d, size=(instances, d + 1))
@@ -134,25 +115,7 @@ def log_failure(widths: Array) -> Array:
     return np.array(tails)
 
 
-@claim(
-    "encoder.lemma-16",
-    "Lemma 16",
-    "with tau_0 = 1/d_m first-token features come close to mean tokens as the width grows",
-    r"$d_m=\Omega\big(N^2\sqrt{\log(2d^2N^2/\delta)}/\lambda_*^2\big)$, $\tau_0=d_m^{-1}$: with "
-    r"probability at least $1-\delta$, $\|\Phi\Phi^\top-\Phi^*\Phi^{*\top}\|_F\le\lambda_*/4$ and "
-    r"$\lambda_{\min}(\Phi\Phi^\top)\ge\frac34\lambda_*$.",
-    page="encoder/kernel",
-    status="holds with correction",
-    instances=20,
-    reason="The probability of failure is computed exactly for one sample of two tokens: its "
-    "logarithm is linear in the width, so that the width must grow like $\\log(1/\\delta)$, not "
-    "like its root. The proof's bound with $d_s$ for $d_s^2$ is a slip as well.",
-    correction=r"$d_m\ge(32N\eta_{QK}C_x^4d_s^2d/\lambda_*)^2$ $\log(2d^2N^2/\delta)$.",
-    errata=(
-        "encoder.erratum-s17",
-        "encoder.erratum-t3",
-    ),
-)
+@measures("encoder.lemma-16", instances=20)
 def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, widths = theory.encoder, np.array([100, 300, 1000, 3000, 10000, 30000])
     power = slope(widths, -log_failure(widths))

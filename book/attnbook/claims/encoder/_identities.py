@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import Network, network
 from attnlab import models, ntk, optim, problems
 from attnlab.checks import Array
 from attnlab.models import Params
-
-OURS = "Not in the paper; each is exact."
 
 
 def encoders(rng: np.random.Generator, trials: int) -> Iterator[tuple[str, Network]]:
@@ -45,18 +43,7 @@ def paired(gradient: Array, weight: Array) -> Array:
     return np.asarray((gradient.reshape(*many, -1) * weight.reshape(many[0], 1, -1)).sum(axis=-1))
 
 
-@claim(
-    "encoder.identity-1",
-    "Identity 1",
-    "outputs are homogeneous in W_V and in w_O, and W_Q and W_K share their radial derivative",
-    r"$\langle W_V,\nabla_{W_V}f\rangle=\langle w_O,\nabla_{w_O}f\rangle=f$ and "
-    r"$\langle W_Q,\nabla_{W_Q}f\rangle=\langle W_K,\nabla_{W_K}f\rangle$; more, "
-    r"$(\nabla_{W_Q}f)W_Q^\top=\big((\nabla_{W_K}f)W_K^\top\big)^\top$.",
-    own=True,
-    page="encoder/model",
-    instances=30,
-    reason=OURS,
-)
+@measures("encoder.identity-1", instances=30)
 def identity_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, (model, params, problem) in encoders(rng, instances):
         J, f = ntk.jacobian(model, params, problem), model.forward(params, problem)
@@ -79,18 +66,7 @@ def invariants(params: Params) -> Array:
     return np.concatenate([kept.reshape(len(kept), -1), neurons], axis=-1)
 
 
-@claim(
-    "encoder.identity-2",
-    "Identity 2",
-    "gradient flow keeps W_Q W_Q' - W_K W_K' and every neuron's balance; GD drifts in step^2",
-    r"$\frac d{dt}(W_QW_Q^\top-W_KW_K^\top)=0$ and "
-    r"$\frac d{dt}\big(\|W_V^{(k,:)}\|^2-(w_O^{(k)})^2\big)=0$ for each neuron; a step of "
-    r"gradient descent changes them by $O(\gamma^2)$.",
-    own=True,
-    page="encoder/model",
-    instances=20,
-    reason=OURS + " Halving the step divides the drift of a step by four.",
-)
+@measures("encoder.identity-2", instances=20)
 def identity_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     steps = np.array([1e-4, 1e-3, 1e-2])
     for name, (model, params, problem) in encoders(rng, instances):
@@ -102,17 +78,7 @@ def identity_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield equal(f"exponent of a step's drift, {name}", exponents, 2.0, within=1e-3)
 
 
-@claim(
-    "encoder.identity-3",
-    "Identity 3",
-    "outputs ignore the order of the tokens; the softmax Jacobian is a covariance",
-    r"$f(PX)=f(X)$ for every permutation of tokens; $J=\mathrm{diag}\beta-\beta\beta^\top$ has "
-    r"$J\mathbf1=0$, $\|J\|_2\le\frac12$ and $v^\top Jv=\mathrm{Var}_\beta(v)$.",
-    own=True,
-    page="encoder/model",
-    instances=50,
-    reason=OURS,
-)
+@measures("encoder.identity-3", instances=50)
 def identity_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, (model, params, problem) in encoders(rng, instances):
         f = model.forward(params, problem)
@@ -134,20 +100,7 @@ def identity_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield equal(f"v'Jv against the variance, {name}", quadratic, variance, size=1.0)
 
 
-@claim(
-    "encoder.identity-4",
-    "Identity 4",
-    "with one feature a token the whole network is three numbers",
-    r"$d=1$: $f=c\,\big(p\sum_im_i^++q\sum_im_i^-\big)$ with $m_i=\beta_i^\top x$, "
-    r"$\beta_i=\mathrm{softmax}(\kappa x_ix)$, $\kappa=\tau_0w_Q^\top w_K$, "
-    r"$p=\sigma_r(w_V)^\top w_O$, $q=\sigma_r(-w_V)^\top w_O$; so "
-    r"$\mathrm{rank}F_{pre}\le2$ and $\mathrm{rank}K\le3$.",
-    own=True,
-    page="encoder/tokens",
-    instances=20,
-    reason=OURS,
-    errata=("encoder.erratum-s15",),
-)
+@measures("encoder.identity-4", instances=20)
 def identity_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     for scaling in ("sqrt", "linear"):

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._convergence import WIDTHS, conditions, mean_decay
 from attnbook.claims.encoder._instances import frobenius, median_exponent, network
 from attnlab import models, ntk, optim, problems
@@ -29,23 +29,7 @@ def kernels(
     return found
 
 
-@claim(
-    "encoder.lemma-1",
-    "Lemma 1",
-    "NTK start, tau_0 = 1/d_m: the tangent kernel has a limit in closed form",
-    r"With $\Phi^*$ of rows $\frac1{d_s}\mathbf1^\top X_n$: $K=d_s^2\,\mathbb E_w[\sigma_r(\Phi^*w)"
-    r"\sigma_r(\Phi^*w)^\top]$ ${}+d_s^2\,\mathbb E_w[\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)"
-    r"^\top](\Phi^*\Phi^{*\top})$, $w\sim\mathcal N(0,I)$, for NTK initialization and "
-    r"$\tau_0=d_m^{-1}$.",
-    page="encoder/kernel",
-    status="holds with correction",
-    instances=20,
-    correction=r"$K=d_s^2\,\mathbb E[\sigma_r\sigma_r^\top]$ ${}+d_s^2\,\mathbb E[\dot\sigma_r"
-    r"\dot\sigma_r^\top]\circ(\Phi^*\Phi^{*\top})$ for sum pooling, without $d_s^2$ for the mean "
-    r"of equation 1.2. With $\tau_0=d_m^{-1/2}$ there is no such limit: the blocks of $W_Q,W_K$ "
-    r"stay.",
-    errata=tuple(f"encoder.erratum-{k}" for k in ("s1", "s2", "t1", "t3", "t11")),
-)
+@measures("encoder.lemma-1", instances=20)
 def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian_regression(n=6, T=4, d=5, trials=instances, rng=rng)
     phi = theory.encoder.mean_tokens(drawn)
@@ -107,25 +91,7 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "encoder.theorem-2",
-    "Theorem 2",
-    "NTK start, tau_0 = 1/d_m: a width of order N suffices for linear convergence",
-    r"NTK initialization, $\tau_0=d_m^{-1}$, Assumptions 1 to 3, $d_m=\tilde\Omega(N)$: with "
-    r"probability at least $1-8e^{-d_m/2}-\delta$ ${}-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$ GD "
-    r"with a small step converges as in (4), by way of (2) and (3) with "
-    r"$C_Q=C_K=C_V=C_O=1$ and $\alpha^2\ge d_m\lambda_0/4$.",
-    page="encoder/width",
-    status="holds with correction",
-    instances=10,
-    reason="The factor $\\tau_1^2=1/d_m$ is lost, so $\\alpha^2$ does not grow with the width and "
-    "neither does the margin of (2): with constants 1 no width meets it. With constants "
-    "$\\sqrt{d_m}$ both margins grow like $\\sqrt{d_m}$. The conclusion itself is kept on real "
-    "runs. The probability is the one of Theorem 1.",
-    correction=r"$\alpha^2\ge\lambda_0/4$; with $C_\bullet=\sqrt{d_m}$, (2) asks for "
-    r"$d_m\ge\tilde\Omega(N^2/\lambda_0^2)$ and (3) for $d_m\ge\tilde\Omega(N^3/\lambda_0^3)$.",
-    errata=tuple(f"encoder.erratum-{k}" for k in ("s5", "s6", "s7", "s13", "s16", "t16")),
-)
+@measures("encoder.theorem-2", instances=10)
 def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     found = conditions(rng, instances, "ntk", "linear")
     exponent = {key: median_exponent(WIDTHS, found[key], slope) for key in found}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import KINDS, distance, moved, network, scalar_networks
 from attnlab import ntk
 from attnlab.checks import Array
@@ -50,23 +50,7 @@ def across_a_kink(
     return sides[0], sides[1]
 
 
-@claim(
-    "encoder.lemma-14",
-    "Lemma 14",
-    "the gradient of the network is Lipschitz with constant c_3",
-    r"If norms at both points are at most $\bar\lambda_\bullet$: "
-    r"$\|\nabla_\theta f(\theta')-\nabla_\theta f(\theta)\|_2\le c_3\|\theta'-\theta\|_2$, with "
-    r"$c_3$ of equation 14.",
-    page="encoder/curvature",
-    status="fails as stated",
-    instances=40,
-    reason="The derivative of relu jumps: across one kink the ratio of both sides grows like one "
-    "over the distance, and no constant bounds it.",
-    correction=r"It holds between points at which every neuron is on for the same tokens (or for "
-    r"an activation whose derivative is 1-Lipschitz), with rows of length $\sqrt{d_s}C_x$, "
-    r"$C_x^2d_s(1+3\bar\lambda_Kz)$, and $3\bar\lambda_Qz$ in the term of $W_K$.",
-    errata=tuple(f"encoder.erratum-{k}" for k in ("s3", "s18", "t1", "t15")),
-)
+@measures("encoder.lemma-14", instances=40)
 def lemma_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, gaps = theory.encoder, np.array([1e-2, 1e-4, 1e-6])
     model, params, problem = network(rng, instances, n=3, T=3, d=4, width=20)

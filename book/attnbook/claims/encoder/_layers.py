@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import (
     KINDS,
     Network,
@@ -45,19 +45,7 @@ def pairs(rng: np.random.Generator, trials: int) -> Iterator[Pair]:
         yield name, model, params, moved(params, rng, sizes), problem
 
 
-@claim(
-    "encoder.lemma-7",
-    "Lemma 7",
-    "how far a row of attention moves with the query and key weights",
-    r"If both $\|W_Q\|_2\le\bar\lambda_Q$ and both $\|W_K\|_2\le\bar\lambda_K$: "
-    r"$\|\beta_i'-\beta_i\|_2$ $\le2\tau_0C_x^2d_s(\bar\lambda_Q\|W_K'-W_K\|_2$ "
-    r"${}+\bar\lambda_K\|W_Q'-W_Q\|_2)$.",
-    page="encoder/convergence",
-    instances=60,
-    reason="The 2 may be 1, because softmax is 1-Lipschitz from $\\ell_\\infty$ to $\\ell_1$; two "
-    "opposite tokens come to 0.35 of that sharper bound.",
-    correction=r"Sharper: 1 in place of 2.",
-)
+@measures("encoder.lemma-7", instances=60)
 def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, most, sharp = theory.encoder, [], []
     for _, model, one, two, problem in pairs(rng, instances):
@@ -87,16 +75,7 @@ def opposite_tokens(trials: int) -> Move:
     return model, start, start | {"W_K": small}, SequenceProblem(X, np.zeros((trials, 1)))
 
 
-@claim(
-    "encoder.lemma-8",
-    "Lemma 8",
-    "a row of attention has length between 1/sqrt(d_s) and 1",
-    r"$v=\mathrm{softmax}(u)\in\mathbb R^{d_s}$: $1/\sqrt{d_s}\le\|v\|_2\le1$.",
-    page="encoder/model",
-    instances=100,
-    reason="Equality at the uniform row and at one-hot rows. (The proof's inequality is "
-    "Cauchy-Schwarz, not that of the two means.)",
-)
+@measures("encoder.lemma-8")
 def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for T in (1, 2, 7):
         low, high = theory.encoder.lemma_8_interval(T)
@@ -118,18 +97,7 @@ def layer_moves(rng: np.random.Generator, trials: int) -> Iterator[Pair]:
         yield f"scalar, {name}", model, params, params | {name: 1.5 * params[name]}, problem
 
 
-@claim(
-    "encoder.lemma-9",
-    "Lemma 9",
-    "how far the hidden layer moves with the weights",
-    r"$\|F_{pre}'-F_{pre}\|_F\le\rho\big(\|W_V'-W_V\|_2$ ${}+2\bar\lambda_V\tau_0C_x^2d_s$ "
-    r"$(\bar\lambda_Q\|W_K'-W_K\|_2+\bar\lambda_K\|W_Q'-W_Q\|_2)\big)$, for sum pooling.",
-    page="encoder/convergence",
-    instances=60,
-    reason="With the mean of equation 1.2 the bound holds with $\\rho/d_s$. Equality: one sample, "
-    "token and neuron, of which $W_V$ moves.",
-    errata=("encoder.erratum-s1", "encoder.erratum-t13"),
-)
+@measures("encoder.lemma-9", instances=60)
 def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, most = theory.encoder, []
     for name, model, one, two, problem in layer_moves(rng, instances):
@@ -147,20 +115,7 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("move of F_pre over its bound", np.stack(most), 1.0)
 
 
-@claim(
-    "encoder.lemma-10",
-    "Lemma 10",
-    "how far the outputs move with the weights",
-    r"$\|f'-f\|_2\le\rho\bar\lambda_V\|w_O'-w_O\|_2$ ${}+\bar\lambda_O\|F_{pre}'-F_{pre}\|_F$, "
-    r"where $\|F_{pre}\|_2\le\rho\|W_V\|_2$.",
-    page="encoder/convergence",
-    instances=60,
-    errata=(
-        "encoder.erratum-s1",
-        "encoder.erratum-t13",
-        "encoder.erratum-t14",
-    ),
-)
+@measures("encoder.lemma-10", instances=60)
 def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, gaps, bounds, norms = theory.encoder, [], [], []
     for name, model, one, two, problem in layer_moves(rng, instances):
@@ -179,17 +134,7 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("norm of F_pre over rho times the norm of W_V", np.stack(norms), 1.0)
 
 
-@claim(
-    "encoder.lemma-11",
-    "Lemma 11",
-    "the Jacobian of softmax is diag(v) - v v'",
-    r"$v=\mathrm{softmax}(u)$: $\partial v/\partial u=\mathrm{diag}(v)-vv^\top$.",
-    page="encoder/model",
-    instances=100,
-    reason="Against central differences. Its norm is at most $1/2$, with equality at two equal "
-    "weights; the paper's proofs use 2.",
-    errata=("encoder.erratum-t4",),
-)
+@measures("encoder.lemma-11")
 def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     h, T = 1e-5, 5
     u = 2.0 * rng.standard_normal((instances, T))
@@ -208,21 +153,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "encoder.lemma-12",
-    "Lemma 12",
-    "gradients of the loss are at most a constant times the residual",
-    r"$\|\nabla_{W_Q}\ell\|_F$ $\le2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2"
-    r"\|f-y\|$, the same for $W_K$ with $\bar\lambda_Q$, "
-    r"$\|\nabla_{W_V}\ell\|_F\le\rho\bar\lambda_O\|f-y\|$, "
-    r"$\|\nabla_{w_O}\ell\|\le\rho\bar\lambda_V\|f-y\|$.",
-    page="encoder/convergence",
-    instances=60,
-    reason="The last two are equalities on scalar networks. The first two have a factor 4 to "
-    "spare, because the softmax Jacobian has norm at most $1/2$ where the proof uses 2.",
-    correction=r"Sharper: $\frac12$ in place of 2 for $W_Q$ and $W_K$.",
-    errata=tuple(f"encoder.erratum-{k}" for k in ("s1", "t1", "t2", "t3", "t16")),
-)
+@measures("encoder.lemma-12", instances=60)
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     worst: dict[str, list[Array]] = {}
@@ -262,19 +193,7 @@ def gradient_shares(
     }
 
 
-@claim(
-    "encoder.lemma-13",
-    "Lemma 13",
-    "the Jacobian of the outputs has norm at most c_2",
-    r"$\|\nabla_\theta f\|_2\le c_2=\rho\big(\bar\lambda_O^2+\bar\lambda_V^2$ "
-    r"${}+(2\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2$ "
-    r"${}+(2\tau_0\bar\lambda_Q\bar\lambda_V\bar\lambda_Od_sC_x^2)^2\big)^{1/2}$.",
-    page="encoder/step",
-    instances=60,
-    reason="So $\\lambda_{\\max}(K)\\le c_2^2$, and even $\\mathrm{tr}K\\le c_2^2$. Equality on "
-    "scalar networks.",
-    errata=("encoder.erratum-t12",),
-)
+@measures("encoder.lemma-13", instances=60)
 def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, most, traces = theory.encoder, [], []
     for _, (model, params, problem) in networks(rng, instances):

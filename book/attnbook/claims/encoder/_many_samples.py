@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import network
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
@@ -23,19 +23,7 @@ def tokens(rng: np.random.Generator, n: int, d: int, T: int = 1) -> SequenceProb
     return problems.gaussian_regression(n=n, T=T, d=d, rng=rng)
 
 
-@claim(
-    "encoder.assumption-4",
-    "Assumption 4",
-    "the sum of a sample's tokens has a positive definite second moment",
-    r"$x=\sum_iX^{(i,:)\top}$, $\Sigma=\mathbb E[xx^\top]$: "
-    r"$\lambda_{\min}(\Sigma)\ge C_\Sigma>0$.",
-    status="definition",
-    page="encoder/assumptions",
-    instances=100,
-    reason="A definition. Gaussian tokens lie inside with $\\Sigma=d_sI$; tokens with a repeated "
-    "feature lie outside. (Lemma 17's proof takes a single token for $x$, whose $\\Sigma$ is "
-    "$d_s$ times smaller.)",
-)
+@measures("encoder.assumption-4")
 def assumption_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     many, T, d = 100 * instances, 4, 3
     X = rng.standard_normal((many, T, d))
@@ -54,20 +42,7 @@ def assumption_4(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("lambda_min with a repeated feature", flat, 1e-6, role="outside")
 
 
-@claim(
-    "encoder.lemma-17",
-    "Lemma 17",
-    "with many samples the Gram matrix of mean tokens has all eigenvalues of order N/d",
-    r"$N\ge\Omega(d^4)$: with probability at least $1-e^{-d}$, "
-    r"$\lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)$.",
-    page="encoder/kernel",
-    status="fails as stated",
-    instances=5,
-    reason="$\\Phi^*\\Phi^{*\\top}$ is $N\\times N$ and has rank at most $d<N$.",
-    correction=r"$\lambda_{\min}(\Phi^{*\top}\Phi^*)$, the smallest of the $d$ nonzero "
-    r"eigenvalues, grows like $N$.",
-    errata=("encoder.erratum-s4",),
-)
+@measures("encoder.lemma-17", instances=5)
 def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     for n, d in ((200, 3), (800, 1)):
@@ -101,21 +76,7 @@ def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "encoder.lemma-18",
-    "Lemma 18",
-    "with many samples the relu kernel's smallest eigenvalue is of order eta_V N/d",
-    r"$N\ge\Omega(d^4)$, $d_m=\tilde\Omega(N^2\lambda_*^{-2})$, Assumption 4: with probability at "
-    r"least $1-\delta-e^{-d}$, $\lambda_0\ge\Theta(\eta_VN/d)$.",
-    page="encoder/kernel",
-    status="fails as stated",
-    instances=20,
-    reason="Inherited from Lemma 17 ($\\lambda_*=0$, so that not even the width is finite). The "
-    "paper's own (42) bounds $\\lambda_0$ by the mean of the trace, which does not grow with $N$.",
-    correction=r"$\lambda_0\ge\frac14\eta_V\lambda_{\min}(\Phi\Phi^\top)$, of substance for "
-    r"$N\le d$; always $\lambda_0\le\frac12\eta_Vd_sC_x^2$.",
-    errata=("encoder.erratum-s4",),
-)
+@measures("encoder.lemma-18", instances=20)
 def lemma_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e, caps = theory.encoder, []
     for n in SAMPLES:
@@ -145,26 +106,7 @@ def lemma_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         )
 
 
-@claim(
-    "encoder.lemma-19",
-    "Lemma 19",
-    "with many samples the limiting kernel's smallest eigenvalue is of order N/d",
-    r"Assumptions 1 and 4, $\tau_0=d_m^{-1}$, $N\ge\Omega(d^4)$: with probability at least "
-    r"$1-e^{-d}$, $\lambda_{\min}(\mathbf K)\ge\mu(\sigma_r)^2\,\Omega(N/d)$, in the proof "
-    r"$\mu(\sigma_r)^2(N/d-9N^{2/3}d^{1/3})$.",
-    page="encoder/kernel",
-    status="fails as stated",
-    instances=20,
-    reason="Inherited from Lemma 17: $\\lambda_{\\min}(\\mathbf K)\\le\\mathrm{tr}\\mathbf K/N$ is "
-    "bounded. For $d=1$ the kernel has rank two, where the printed constants say 25 at $N=1000$.",
-    correction=r"$\lambda_{\min}(\mathbf K)\ge\frac14\lambda_{\min}(\Phi^*\Phi^{*\top})$ (times "
-    r"$d_s^2$ for sum pooling), of substance for $N\le d$; and "
-    r"$\lambda_{\min}(\mathbf K)\le\mathrm{tr}\mathbf K/N$.",
-    errata=(
-        "encoder.erratum-s2",
-        "encoder.erratum-s4",
-    ),
-)
+@measures("encoder.lemma-19", instances=20)
 def lemma_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     share = e.relu_hermite(1) ** 2

@@ -7,26 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnlab import problems
 
 FALSE_ALARM = 1e-8
 
 
-@claim(
-    "encoder.assumption-1",
-    "Assumption 1",
-    "inputs are bounded: Frobenius norm at most sqrt(d_s) C_x",
-    r"$\|X\|_F\le\sqrt{d_s}\,C_x$ with some constant $C_x>0$; so $\|X\|_2$ and every row are at "
-    r"most $\sqrt{d_s}\,C_x$.",
-    status="definition",
-    page="encoder/assumptions",
-    instances=100,
-    reason="A definition: unit tokens lie inside with $C_x=1$. That every row is at most $C_x$, "
-    "as equation 21 has it, does not follow.",
-    errata=("encoder.erratum-s18",),
-)
+@measures("encoder.assumption-1")
 def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian_regression(n=5, T=4, d=6, trials=instances, rng=rng)
     Cx = theory.encoder.input_bound(drawn.X)
@@ -43,18 +31,7 @@ def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_most("C_x of tokens of length 2, against 1", double, 1.0, role="outside")
 
 
-@claim(
-    "encoder.assumption-2",
-    "Assumption 2",
-    "the tokens of a sample are linearly independent, which needs d_s <= d",
-    r"$X$ has full row rank, so that $\lambda_{\min}(XX^\top)\ge C_\lambda>0$.",
-    status="definition",
-    page="encoder/assumptions",
-    instances=100,
-    reason="A definition: Gaussian tokens lie inside while $d_s\\le d$. The input of Corollary 1 "
-    "with $d_s=100$, $d=1$ lies outside.",
-    errata=("encoder.erratum-s15",),
-)
+@measures("encoder.assumption-2")
 def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for T, d in ((4, 4), (4, 10)):
         X = rng.standard_normal((instances, T, d))
@@ -65,23 +42,7 @@ def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("rank with d_s=100 and d=1, against d_s", rank, 100, role="outside")
 
 
-@claim(
-    "encoder.assumption-3",
-    "Assumption 3",
-    "similarity of two samples has the tail exp(-t^c)",
-    r"For $n\ne n'$: $\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)$ "
-    r"$\le\exp(-t^{\hat c})$ for all $t$, with some $\hat c>0$.",
-    status="definition",
-    page="encoder/assumptions",
-    instances=200,
-    reason="A definition. Single Gaussian numbers lie inside with $\\hat c=1/2$; so do one-hot "
-    "tokens. The paper's own synthetic data lie outside for every $\\hat c$: their similarity is "
-    "bounded away from 0, raw and with unit tokens.",
-    errata=(
-        "encoder.erratum-s5",
-        "encoder.erratum-s14",
-    ),
-)
+@measures("encoder.assumption-3", instances=200)
 def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     many = 100 * instances
     pairs = rng.standard_normal((many, 2, 1, 1))
@@ -105,3 +66,12 @@ def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         often = (s >= 1.0).mean()
         tail = theory.encoder.dissimilarity(1.0, 7.0)  # 1/e at t = 1, whatever c
         yield at_most(f"P(similarity >= 1), {tokens}, any c", often, tail, role="outside")
+    own = problems.gaussian_regression(n=200, T=10, d=100, unit_tokens=True, trials=20, rng=rng)
+    pairs = theory.encoder.similarity(0.5 * own.X)[:, *np.triu_indices(200, 1)]
+    kept = 1.0 - float(theory.encoder.dissimilarity(0.03, 3.0))
+    what = "P(similarity < 0.03), tokens of length 1/2, against c = 3"
+    yield at_least(what, (pairs < 0.03).mean(), kept, role="outside")
+    two = problems.gaussian_regression(n=2, T=2, d=30, unit_tokens=True, trials=40_000, rng=rng)
+    pairs = theory.encoder.similarity(two.X)[:, 0, 1]
+    power = float(np.log10((pairs < 1.0 / 30).sum() / max((pairs < 0.1 / 30).sum(), 1)))
+    yield equal("exponent of P(similarity < t), two tokens", power, 2.0, within=0.15)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
-from attnbook.claims._registry import claim
 from attnlab.checks import Array
 
 ROOT2 = float(np.sqrt(2.0))
@@ -20,19 +20,7 @@ def inside(alpha: float, many: int) -> Array:
     return np.concatenate([-positive, positive])
 
 
-@claim(
-    "encoder.definition-1",
-    "Appendix B.2",
-    "a variable is sub-exponential if its moment generating function is Gaussian near 0",
-    r"$X\sim SE(\nu,\alpha)$ if $\mathbb E\,e^{\lambda(X-\mu)}\le e^{\nu^2\lambda^2/2}$ for all "
-    r"$|\lambda|<1/\alpha$.",
-    status="definition",
-    page="encoder/kernel",
-    instances=100,
-    reason="A definition. Inside: the product of two $\\mathcal N(0,\\eta)$ with "
-    "$\\nu=\\alpha=\\sqrt2\\eta$, as the paper uses. Outside: smaller $\\nu$, or smaller "
-    "$\\alpha$.",
-)
+@measures("encoder.definition-1")
 def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     nodes, weights = np.polynomial.hermite_e.hermegauss(120)
@@ -64,14 +52,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     )
 
 
-@claim(
-    "encoder.lemma-2",
-    "Lemma 2",
-    "a positive multiple of a sub-exponential variable is sub-exponential",
-    r"$s>0$, $X\sim SE(\nu,\alpha)$: $sX\sim SE(s\nu,s\alpha)$.",
-    page="encoder/kernel",
-    instances=100,
-)
+@measures("encoder.lemma-2")
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     for s in (0.1, float(rng.uniform(1.0, 3.0)), 20.0):
@@ -89,16 +70,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "encoder.lemma-3",
-    "Lemma 3",
-    "a sum of independent sub-exponential variables is sub-exponential",
-    r"Independent $X_i\sim SE(\nu_i,\alpha_i)$: "
-    r"$\sum X_i\sim SE\big(\sqrt{\sum\nu_i^2},\max\alpha_i\big)$.",
-    page="encoder/kernel",
-    instances=100,
-    reason="Independence is needed: equal terms lie outside.",
-)
+@measures("encoder.lemma-3")
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     for terms in (2, 10, 400):
@@ -126,16 +98,7 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "encoder.lemma-4",
-    "Lemma 4",
-    "Bernstein's tail of a sub-exponential variable",
-    r"$X\sim SE(\nu,\alpha)$: with probability at least $1-\delta$, "
-    r"$|X-\mu|$ $<\max\big(\nu\sqrt{2\log\frac2\delta},\,2\alpha\log\frac2\delta\big)$.",
-    page="encoder/kernel",
-    instances=100,
-    reason="Tails are exact (sums of products of normals), not sampled; (67) is used as printed.",
-)
+@measures("encoder.lemma-4")
 def lemma_4(_: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     delta = np.geomspace(1e-12, 0.9, instances)

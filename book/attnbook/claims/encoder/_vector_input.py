@@ -7,28 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.encoder._instances import half_sum, network
 from attnlab import ntk, optim
 
 ROUNDING = 1e-12
 
 
-@claim(
-    "encoder.corollary-1",
-    "Corollary 1",
-    "a vector fed as one token can be fitted; fed as d tokens of one feature it cannot",
-    r"LeCun, $\tau_0=d_m^{-1}$, vector input $\tilde x\in\mathbb R^{\tilde d}$: with $d_s=1$, "
-    r"$d=\tilde d$, GD can converge to a global minimum; with $d_s=\tilde d$, $d=1$, conditions "
-    r"(2) and (3) do not hold.",
-    page="encoder/tokens",
-    instances=4,
-    reason="Proven here from three samples on: for $d=1$ the hidden layer has rank at most 2, so "
-    "$\\alpha=0$ at every width and every $\\tau_0$, and the loss has a floor over three numbers. "
-    "With two samples $\\alpha$ may be positive. The case $d=1$ also violates Assumption 2.",
-    errata=("encoder.erratum-s15",),
-)
+@measures("encoder.corollary-1", instances=4)
 def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     model, params, drawn = network(

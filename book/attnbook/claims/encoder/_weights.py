@@ -7,24 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 
 FALSE_ALARM = 1e-8
 
 
-@claim(
-    "encoder.lemma-5",
-    "Lemma 5",
-    "singular values of a Gaussian matrix lie near sqrt(d1) +- sqrt(d2)",
-    r"$W\in\mathbb R^{d_1\times d_2}$ with i.i.d. $\mathcal N(0,1)$ entries: with probability at "
-    r"least $1-2e^{-\zeta^2/2}$, $\sqrt{d_1}-\sqrt{d_2}-\zeta\le\sigma_{\min}$ $\le\sigma_{\max}\le"
-    r"\sqrt{d_1}+\sqrt{d_2}+\zeta$.",
-    page="encoder/model",
-    instances=400,
-    reason="The bound is a probability: frequencies are compared with a margin whose false alarm "
-    "rate is 1e-8.",
-)
+@measures("encoder.lemma-5", instances=400)
 def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     margin = np.sqrt(np.log(1.0 / FALSE_ALARM) / (2.0 * instances))
     for d1, d2 in ((40, 10), (20, 20)):
@@ -47,17 +36,7 @@ def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "encoder.lemma-6",
-    "Lemma 6",
-    "a Gaussian d_m by d matrix with d_m > d has spectral norm at most 3 sqrt(d_m)",
-    r"$W\in\mathbb R^{d_m\times d}$, $d_m>d$, i.i.d. $\mathcal N(0,1)$: with probability at least "
-    r"$1-2e^{-d_m/2}$, $\|W\|_2\le3\sqrt{d_m}$.",
-    page="encoder/model",
-    instances=200,
-    reason="At $d_m\\ge40$ the allowed failure probability is below 1e-8, so that no draw may "
-    "fail. The constant would be 2 for large matrices.",
-)
+@measures("encoder.lemma-6", instances=200)
 def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for width, d in ((40, 39), (80, 10)):
         W = rng.standard_normal((instances, width, d))

@@ -7,19 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
 from attnlab import models
 from attnlab.checks import Array
 from attnlab.models import Params
 from attnlab.problems import SequenceProblem
-
-SEGMENT = (
-    r"If $2(\beta_3(\theta_1)\vee\beta_3(\theta_2))\|\theta_1-\theta_2\|^2\le\sqrt H$ then "
-    r"$\max_{[\theta_1,\theta_2]}\hat L\le\frac43(\hat L(\theta_1)\vee\hat L(\theta_2))$."
-)
 
 
 def _beta3(problem: SequenceProblem, params: Params, R: float) -> Array:
@@ -80,31 +75,12 @@ def _segments(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("highest loss on a long segment", far, limit(), role="outside")
 
 
-@claim(
-    "multihead.proposition-4",
-    "Proposition 4",
-    "on short segments the loss stays within 4/3 of the higher end",
-    SEGMENT,
-    page="multihead/training",
-    instances=60,
-    correction=r"Sharper, ours: $\frac{16}{15}$ in place of $\frac43$.",
-    errata=("multihead.erratum-11",),
-)
+@measures("multihead.proposition-4", instances=60)
 def proposition_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _segments(rng, instances)
 
 
-@claim(
-    "multihead.proposition-6",
-    "Proposition 6",
-    "Proposition 4 again, with its proof",
-    SEGMENT,
-    page="multihead/training",
-    instances=60,
-    reason="Display (67) before it lacks the maximum of the loss over the segment.",
-    correction=r"Sharper, ours: $\frac{16}{15}$ in place of $\frac43$.",
-    errata=("multihead.erratum-11",),
-)
+@measures("multihead.proposition-6", instances=60)
 def proposition_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _segments(rng, instances)
 
@@ -121,17 +97,7 @@ def _stepped(params: Params, grads: Params, eta: Array) -> Params:
     return {name: part - eta[:, None, None, None] * grads[name] for name, part in params.items()}
 
 
-@claim(
-    "multihead.lemma-7",
-    "Lemma 7",
-    "a step no longer than the inverse smoothness at both ends descends",
-    r"Under Assumption 1, $\hat L(\theta_{k+1})\le\hat L(\theta_k)-\frac\eta2\|\nabla"
-    r"\hat L(\theta_k)\|^2$ whenever $\eta\le1/\rho_k$, "
-    r"$\rho_k=\beta_2(\theta_k)\vee\beta_2(\theta_{k+1})$.",
-    page="multihead/training",
-    instances=80,
-    errata=("multihead.erratum-12",),
-)
+@measures("multihead.lemma-7", instances=80)
 def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drops, used = [], []
     for H, T, d, R in ((1, 3, 2, 1.0), (4, 2, 1, 1.5), (8, 3, 2, 1.0)):
@@ -192,19 +158,7 @@ def _targets(rng: np.random.Generator, path: runs.Path, K: int) -> Iterator[Para
     yield {name: last[name] + size * along[name] / unit for name in last}
 
 
-@claim(
-    "multihead.lemma-8",
-    "Lemma 8",
-    "where every step descends, the mean loss is near that of any target, up to curvature",
-    r"If (68) holds for $k<K$ then for every $\theta$: $\frac1K\sum_{k=1}^K\hat L(\theta_k)\le"
-    r"\hat L(\theta)+\frac{\|\theta-\theta_0\|^2}{2\eta K}+\frac1{2K}\sum_{k=0}^{K-1}\tau_k"
-    r"\|\theta-\theta_k\|^2$, $\tau_k=\frac{\beta_3(\theta)\vee\beta_3(\theta_k)}{\sqrt H}"
-    r"\max_{[\theta,\theta_k]}\hat L$.",
-    page="multihead/training",
-    instances=40,
-    reason="The maximum over a segment is taken at 21 points. (68) is wanted at k = 0 too.",
-    errata=("multihead.erratum-5", "multihead.erratum-6", "multihead.erratum-34"),
-)
+@measures("multihead.lemma-8", instances=40)
 def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares, falls = [], []
     for H, K in ((1, 8), (4, 6)):
@@ -229,18 +183,7 @@ def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("mean loss, as a share of the bound", np.concatenate(shares), 1.0)
 
 
-@claim(
-    "multihead.lemma-9",
-    "Lemma 9",
-    "with enough heads for the distances of all iterates, the curvature term is absorbed",
-    r"If moreover $\sqrt H\ge2(\beta_3(\theta)\vee\beta_3(\theta_k))\|\theta-\theta_k\|^2$ for "
-    r"all $k$, then $\frac1K\sum_{k=1}^K\hat L(\theta_k)\le2\hat L(\theta)+"
-    r"\frac{3\|\theta-\theta_0\|^2}{4\eta K}+\frac{\hat L(\theta_0)}{2K}$.",
-    page="multihead/training",
-    instances=40,
-    reason="The head count is wanted at k = 0 too, where the paper starts at 1.",
-    errata=("multihead.erratum-34",),
-)
+@measures("multihead.lemma-9", instances=40)
 def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares, falls, used = [], [], []
     for H, K in ((4, 8), (64, 20)):
@@ -269,19 +212,7 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("mean loss, as a share of the bound", np.concatenate(shares), 1.0)
 
 
-@claim(
-    "multihead.lemma-10",
-    "Lemma 10",
-    "no iterate is further from the target than three times the start",
-    r"Under Assumption 1, (68) for $k<K$, $\|\theta-\theta_0\|^2\ge\max\{\eta K\hat L(\theta),"
-    r"\eta\hat L(\theta_0)\}$ and $\sqrt H\ge36\sqrt{Td}R^3(3\sqrt dR^2(3\|\theta-\theta_0\|"
-    r"+\|\theta\|_{2,\infty})+1)\|\theta-\theta_0\|^2$: $\|\theta_k-\theta\|\le"
-    r"3\|\theta-\theta_0\|$ for $k\le K$.",
-    page="multihead/training",
-    instances=20,
-    correction=r"Sharper, from the proof: $\sqrt{13/3}$ in place of 3.",
-    errata=("multihead.erratum-34",),
-)
+@measures("multihead.lemma-10", instances=20)
 def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     radius = theory.multihead.iterate_radius
     ratios, budgets, rises = [], [], []

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnlab import models
 from attnlab.checks import Array
@@ -25,20 +25,7 @@ def _missed(params: Params, drawn: SequenceProblem) -> Array:
     return np.asarray(1.0 - kept.min(axis=-1))
 
 
-@claim(
-    "multihead.proposition-3",
-    "Proposition 3",
-    "one head with large weights attends to the relevant tokens only: margin gamma_attn",
-    r"Let $Z_\mu=Z_\nu\le S^2/8$, $\Gamma_\epsilon\ge\frac{8\sqrt{2(M+1)}}{3S^2}\log"
-    r"\frac{\zeta^{-1}-1}\epsilon$. For all $t$: $0\le1-\sum_{s\in\mathcal R}\varphi_s(x_t^\top "
-    r"\Gamma_\epsilon W_{\mathrm{opt}}X^\top)\le\epsilon$, and $y\Phi(X;U_{\mathrm{opt}},"
-    r"\Gamma_\epsilon W_{\mathrm{opt}})\ge\gamma_{\mathrm{attn}}(\epsilon)=\frac{\sqrt T}{\sqrt2S}"
-    r"(S^2(1-\epsilon)-2\epsilon Z_\mu)$.",
-    page="multihead/mixtures",
-    instances=100,
-    reason="The order gamma_attn >= gamma_star >= gamma_lin that the text adds is not general.",
-    errata=tuple(f"multihead.erratum-{number}" for number in (4, 21, 23, 24, 25, 26, 30, 32, 33)),
-)
+@measures("multihead.proposition-3")
 def proposition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     missed, slack = [], []
     for zeta, S, M in ((0.1, 2.0, 2), (0.3, 1.0, 1), (0.5, 3.0, 4)):
@@ -69,19 +56,7 @@ def proposition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurem
     yield at_most("missed with W_opt transposed", _missed(turned, drawn), 0.01, role="outside")
 
 
-@claim(
-    "multihead.lemma-18",
-    "Lemma 18",
-    "logits that are large enough and scaled up leave at most eps to the others",
-    r"If $r_1\ge\dots\ge r_L\ge A$, $B\ge r_i$ for $i>L$, $A>2B$ and $\Gamma\ge\frac2A\log"
-    r"\frac{T/L-1}\epsilon$, then $0\le\sum_{i>L}\varphi_i(\Gamma r)\le\epsilon$.",
-    page="multihead/mixtures",
-    status="holds with correction",
-    instances=400,
-    reason="For A < 0 the condition on the scale is met by 0, where softmax is flat.",
-    correction=r"Also $A>0$.",
-    errata=("multihead.erratum-33",),
-)
+@measures("multihead.lemma-18", instances=400)
 def lemma_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, shares, tight = 10, [], []
     for L in (1, 3, 7):
@@ -111,18 +86,7 @@ def _left(high: Array, low: Array, scale: Array) -> Array:
     return np.asarray(E[:, high.shape[1] :].sum(axis=1) / E.sum(axis=1))
 
 
-@claim(
-    "multihead.equation-12",
-    "Section 5.3, equation 12",
-    "a target that saturates attention in every head asks for more heads than there are",
-    r"With $U_h=\frac{\log n}{\gamma_{\mathrm{attn}}}H^{-1/2}U_{\mathrm{opt}}$ and $W_h=CH^{-p}"
-    r"W_{\mathrm{opt}}$ no $C,p>0$ satisfy both $\|W_h\|\gtrsim S^{-2}$ and (12), $H^{1/2}"
-    r"\gtrsim S^5\|\tilde\theta\|^3$.",
-    page="multihead/mixtures",
-    instances=200,
-    reason="The argument survives; one of its exponents, printed p - 1/4, is p - 3/4.",
-    errata=("multihead.erratum-27",),
-)
+@measures("multihead.equation-12", instances=200)
 def equation_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     H = np.geomspace(1.0, 1e8, 9)
     S = np.geomspace(1.0, 1e8, 10 * instances)[:, None]  # the best signal for each H

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnlab import models, problems
 from attnlab.checks import Array
@@ -18,20 +18,7 @@ SURE = 1e-9  # probability of failure where a bound must hold in every trial
 ZETA, S, M, T = 0.3, 2.0, 2, 10
 
 
-@claim(
-    "multihead.assumption-3",
-    "Assumption 3",
-    "the mixture: orthogonal patterns of one length, zeta T relevant tokens, bounded noise",
-    r"Labels are equally likely; $\mu_+\perp\mu_-\perp\nu_\ell\perp\nu_{\ell'}$, all of length $S$;"
-    r" $|\mathcal R|=\zeta T$; $|\langle z_t,\mu_\pm\rangle|\le Z_\mu$, "
-    r"$|\langle z_t,\nu_\ell\rangle|\le Z_\nu/M$, $\|z_t\|\le Z$. Then Assumption 1 holds with "
-    r"$R=\sqrt{S^2+Z^2+2Z_\nu/M}$.",
-    status="definition",
-    page="multihead/mixtures",
-    instances=200,
-    reason="R is at least 1 only where the patterns are long enough: S=1/2 without noise is "
-    "outside Assumption 1.",
-)
+@measures("multihead.assumption-3", instances=200)
 def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     Z_mu, Z_nu, across = 0.3, 0.5, 0.4
     drawn = instance.mixture(rng, n=instances, Z_mu=Z_mu, Z_nu=Z_nu, across=across, corners=True)
@@ -85,22 +72,7 @@ def _error(drawn: SequenceProblem, signs: Array, U: Array, coefficient: float) -
 Z_LENGTH = float(np.linalg.norm([0.1, 0.1, 0.05, 0.05]))
 
 
-@claim(
-    "multihead.lemma-2",
-    "Lemma 2",
-    "one step from zero turns every readout to the oracle and leaves W at 0",
-    r"$U_h^{(1)}=\alpha_h\mathbf 1_T(\frac\zeta2u_\star+p)^\top$ and $W_h^{(1)}=0$, where "
-    r"$\|p\|\le C(2S+Z)(\sqrt{d/n_1}+\sqrt{\log(1/\delta)/n_1})=:P$ with probability $1-\delta$, "
-    r"$C$ an absolute constant, $u_\star=\mu_+-\mu_-$.",
-    page="multihead/mixtures",
-    status="holds with correction",
-    instances=20,
-    reason="C is unspecified: the rate in n_1 is tested, then a bound with explicit constants.",
-    correction=r"The coefficient is $\frac\zeta4$, since $\mathbb E[y\mu_y]=\frac12u_\star$; then "
-    r"$\|p\|\le\frac\zeta{\sqrt2}S\sqrt{\frac{\log(2/\delta)}{2n_1}}+\frac{1-\zeta}2(S+Z)"
-    r"\frac{1+\sqrt{2\log(1/\delta)}}{\sqrt{n_1}}$ with probability $1-2\delta$, without $d$.",
-    errata=("multihead.erratum-15",),
-)
+@measures("multihead.lemma-2", instances=20)
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     counts = np.array([100, 1000, 10_000])
     halves, quarters = [], []  # |p| for the coefficients zeta / 2 and zeta / 4
@@ -140,19 +112,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most(words, beyond.mean(), most, role="correction")
 
 
-@claim(
-    "multihead.lemma-16",
-    "Lemma 16",
-    "after the first step W is 0 and all rows of a readout are equal, in closed form",
-    r"From zero: $W_h^{(1)}=0$ and all rows of $U_h^{(1)}$ equal $\frac{\zeta\alpha_h}2u_\star+"
-    r"\frac{\zeta\alpha_h}2\big(\frac1{n_1}\sum_iy_i\mu_{y_i}-u_\star\big)+\frac{\alpha_h(1-\zeta)}"
-    r"2\frac1{n_1}\sum_iy_i\frac1{(1-\zeta)T}\sum_{t\in\mathcal R_i^c}(\nu_{j_t}+z_{i,t})$.",
-    page="multihead/mixtures",
-    instances=50,
-    reason="The formula is exact, because u_star cancels; its second term is named p_1 but has "
-    "the mean -zeta/4 u_star. The proof has the derivative of the loss at 0 as +1/2.",
-    errata=("multihead.erratum-15", "multihead.erratum-17"),
-)
+@measures("multihead.lemma-16", instances=50)
 def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n1 = 200
     drawn, signs, U, W = _first_steps(rng, instances, n1)
@@ -173,21 +133,7 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("mean of p_1, in units of u_star", mean, 0.2 * ZETA, role="step")
 
 
-@claim(
-    "multihead.lemma-17",
-    "Lemma 17",
-    "both parts of the first step's error are O(1/sqrt(n_1))",
-    r"With probability $1-2\delta$: $\|p_1\|\le CS(\sqrt{d/n_1}+\sqrt{\log(1/\delta)/n_1})$ and "
-    r"$\|p_2\|\le C(S+Z)(\sqrt{d/n_1}+\sqrt{\log(1/\delta)/n_1})$ for the two terms of Lemma 16.",
-    page="multihead/mixtures",
-    status="holds with correction",
-    instances=30,
-    reason="C is unspecified: the rates are tested. What is refuted is the first: as printed, "
-    "p_1 is centred at u_star and tends to -zeta/4 u_star.",
-    correction=r"$p_1=\frac\zeta2\big(\frac1{n_1}\sum_iy_i\mu_{y_i}-\frac12u_\star\big)$; explicit "
-    r"constants as in Lemma 2. (Its $1-\delta$ is this $1-2\delta$ with a larger $C$.)",
-    errata=("multihead.erratum-15",),
-)
+@measures("multihead.lemma-17", instances=30)
 def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     counts, parts = np.array([50, 500, 5000]), ("printed p_1", "p_1", "p_2")
     sizes: dict[str, list[Array]] = {name: [] for name in parts}
@@ -218,17 +164,7 @@ def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("|p_1| + |p_2| as a share of their bounds", share, 1.0, role="correction")
 
 
-@claim(
-    "multihead.fact-1",
-    "Fact 1",
-    "a subgaussian vector is about sqrt(d) long",
-    r"For a subgaussian $x\in\mathbb R^d$ with $\|x\|_{\psi_2}\le K$: with probability $1-\delta$, "
-    r"$\|x\|\le CK(\sqrt d+\sqrt{\log(1/\delta)})$.",
-    page="multihead/mixtures",
-    instances=4000,
-    reason="C is unspecified; tested with the variance proxy sigma and sigma(sqrt(d) + "
-    "sqrt(2 log(1/delta))), for independent and for dependent entries.",
-)
+@measures("multihead.fact-1", instances=4000)
 def fact_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     deltas = np.array([0.5, 0.1, 0.01])
     most = deltas + instance.allowance(instances)
@@ -253,20 +189,7 @@ def fact_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("Cauchy entries: how often longer", often, 0.5, role="outside")
 
 
-@claim(
-    "multihead.fact-2",
-    "Fact 2",
-    "Hoeffding: a mean of H bounded numbers is near its expectation",
-    r"For iid $|X_h|\le B$ with mean $\mu$: with probability $1-\delta$, "
-    r"$\big|\frac1H\sum_hX_h-\mu\big|\le2B\sqrt{\frac{\log(1/\delta)}{2H}}$.",
-    page="multihead/mixtures",
-    status="holds with correction",
-    instances=4000,
-    reason="With two signs and delta = 0.45, half of all means are 1 in size and the printed "
-    "bound is 0.894.",
-    correction=r"$\log(2/\delta)$ for both sides at once; $\log(1/\delta)$ for one side.",
-    errata=("multihead.erratum-19",),
-)
+@measures("multihead.fact-2", instances=4000)
 def fact_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     # two signs: the law of their mean is known, -1, 0, 0, 1
     means = np.array([-1.0, 0.0, 0.0, 1.0])

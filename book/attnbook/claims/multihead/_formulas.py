@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnlab import curvature, models, ntk
 from attnlab.checks import Array
@@ -76,40 +76,12 @@ def _formulas(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("(4): relative distance from central differences", error, 1e-6)
 
 
-FORMULAS = (
-    r"For $a\in\mathbb R^T$, $b,c\in\mathbb R^d$ and $g_t=XW^\top x_t$: "
-    r"$\nabla_U\Phi=\varphi(XWX^\top)X$; $\nabla_W\Phi=\sum_tx_tu_t^\top X^\top\varphi'(g_t)X$; "
-    r"$\nabla_W\langle a,\nabla_U\Phi\,b\rangle=\sum_tx_ta_tb^\top X^\top\varphi'(g_t)X$; "
-    r"$\nabla_W\langle c,\nabla_W\Phi\,b\rangle=\sum_t(c^\top x_t)x_t\mathbf d_t^\top "
-    r"\varphi'(g_t)X$ with $\mathbf d_t=\mathrm{diag}(Xb)Xu_t-Xu_tb^\top X^\top\varphi(g_t)"
-    r"-Xbu_t^\top X^\top\varphi(g_t)$. (The paper's $W$ is the transpose of ours.)"
-)
-
-
-@claim(
-    "multihead.lemma-1",
-    "Lemma 1",
-    "gradient and Hessian of one head in closed form",
-    FORMULAS,
-    page="multihead/statistics",
-    instances=100,
-    reason="The superseded preprint prints $\\varphi'=\\mathrm{diag}\\,\\varphi(v)-vv^\\top$.",
-    errata=("multihead.erratum-1",),
-)
+@measures("multihead.lemma-1")
 def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _formulas(rng, instances)
 
 
-@claim(
-    "multihead.lemma-4",
-    "Lemma 4",
-    "Lemma 1 again, with its proof",
-    FORMULAS,
-    page="multihead/statistics",
-    instances=100,
-    reason="The paper repeats Lemma 1; slips in the proof's typography do not touch the formulas.",
-    errata=("multihead.erratum-1", "multihead.erratum-9"),
-)
+@measures("multihead.lemma-4")
 def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _formulas(rng, instances)
 
@@ -160,21 +132,7 @@ def _shares(rng: np.random.Generator, instances: int) -> dict[str, Array]:
     return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
-@claim(
-    "multihead.proposition-1",
-    "Proposition 1",
-    "gradient and Hessian of one head are bounded by the tokens' lengths and the readout's scores",
-    r"$\|\nabla_\theta\Phi\|\le2\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty+\sqrt T\|X\|_{2,\infty}$ "
-    r"and $\|\nabla^2_\theta\Phi\|\le6d\|X\|_{2,\infty}^2\|X\|_{1,\infty}^2\sum_t\|Xu_t\|_\infty"
-    r"+2\sqrt{Td}\|X\|_{2,\infty}^2\|X\|_{1,\infty}$.",
-    page="multihead/statistics",
-    instances=60,
-    reason="The proof's index pattern (52)-(57) is not the quadratic form; the bounds hold.",
-    correction=r"Sharper, ours: $\|\nabla_W\Phi\|\le\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty$ "
-    r"(attained) and $\|\nabla^2\Phi\|\le2\|X\|_{2,\infty}^4\sum_t\|Xu_t\|_\infty"
-    r"+\sqrt T\|X\|_{2,\infty}^3$, without $d$.",
-    errata=("multihead.erratum-10",),
-)
+@measures("multihead.proposition-1", instances=60)
 def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares = _shares(rng, instances)
     yield at_most("gradient, as a share of its bound", shares["(3)"], 1.0)
@@ -184,22 +142,7 @@ def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurem
         yield at_most(f"{words}, as a share of its sharp bound", share, 1.0, role="correction")
 
 
-@claim(
-    "multihead.proposition-5",
-    "Proposition 5",
-    "Proposition 1 block by block, and under bounded data",
-    r"(1) $\|\nabla_U\Phi\|\le\sqrt T\|X\|_{2,\infty}$; "
-    r"(2) $\|\nabla_W\Phi\|\le2\|X\|_{2,\infty}^2\sum_t\|Xu_t\|_\infty$; (3) their sum bounds "
-    r"$\|\nabla_\theta\Phi\|$; (4) as in Proposition 1. With $\|x_t\|\le R$: "
-    r"$\|\nabla_\theta\Phi\|\le\sqrt TR(2R^2\|U\|_F+1)$ and "
-    r"$\|\nabla_\theta^2\Phi\|\le2\sqrt{Td}R^3(3\sqrt dR^2\|U\|_F+1)$.",
-    page="multihead/statistics",
-    instances=60,
-    reason="The proof's index pattern (52)-(57) is not the quadratic form; the bounds hold.",
-    correction=r"Sharper, ours: the constant 1 in (2), attained, and "
-    r"$\|\nabla^2_\theta\Phi\|\le\sqrt TR^3(2R^2\|U\|_F+1)$, without $d$.",
-    errata=("multihead.erratum-10",),
-)
+@measures("multihead.proposition-5", instances=60)
 def proposition_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares = _shares(rng, instances)
     for name in ("(1)", "(2)", "(3)", "(4)", "(A1)", "(A2)"):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
 from attnlab import models, optim, problems
@@ -25,10 +25,6 @@ from attnlab.problems import SequenceProblem
 HEADS = (
     r"$\sqrt H\ge256\sqrt{Td}R^3\big(3\sqrt dR^2(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+1\big)"
     r"\|\theta-\theta_0\|^2$"
-)
-GAP = (
-    r"$\mathbb E[L(\theta_K)-\hat L(\theta_K)]\le\frac4n\mathbb E\big[2K\hat L(\theta)+"
-    r"\frac{9\|\theta-\theta_0\|^2}{4\eta}\big]$"
 )
 
 
@@ -72,16 +68,7 @@ def _stability(path: runs.Path, others: list[runs.Path]) -> Array:
     return np.asarray(np.mean([path.distance(path.at(-1), o.at(-1)) for o in others], axis=0))
 
 
-@claim(
-    "multihead.lemma-3",
-    "Lemma 3",
-    "for a Lipschitz loss the expected gap is at most 2G times the on-average stability",
-    r"For a $G$-Lipschitz loss and all $K$: $\mathbb E[L(\theta_K)-\hat L(\theta_K)]\le2G\,"
-    r"\mathbb E\big[\frac1n\sum_i\|\theta_K-\theta_K^{\neg i}\|\big]$.",
-    page="multihead/generalization",
-    instances=20,
-    reason="$G$ is the bound beta_1 over all final iterates; training sets are enumerated.",
-)
+@measures("multihead.lemma-3", instances=20)
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares, gaps = [], []
     for n, H, eta in ((2, 1, 0.5), (3, 2, 0.2)):
@@ -102,17 +89,7 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("largest expected gap", np.max(gaps), 0.0, strictly=True)
 
 
-@claim(
-    "multihead.lemma-11",
-    "Lemma 11",
-    "leaving one sample out moves the last iterate by O(1/n) on average",
-    r"Under Theorem 1's conditions and " + HEADS + r": $\frac1n\sum_i\|\theta_K-\theta_K^{\neg i}\|"
-    r"\le\frac{2\eta}n\sqrt TR(2R^2(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+1)$ "
-    r"${}\cdot\big(2K\hat L(\theta)+\frac{9\|\theta-\theta_0\|^2}{4\eta}\big)$.",
-    page="multihead/generalization",
-    instances=8,
-    errata=("multihead.erratum-7",),
-)
+@measures("multihead.lemma-11", instances=8)
 def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     bound, moved, spread, short = theory.multihead, [], [], []
     for distance in (0.1, 0.4):
@@ -171,18 +148,7 @@ def _expected(
     return expected_gap(path, atoms, n), limit, float(least) / H
 
 
-@claim(
-    "multihead.theorem-2",
-    "Theorem 2",
-    "the expected generalization gap is O(1/n) for a target of small loss",
-    r"For $K$, $\tilde\theta$, $H$, $\eta$ as in Theorem 1: " + GAP + ".",
-    page="multihead/generalization",
-    instances=8,
-    reason="With so few samples the bound exceeds every gap by far; what is exact is the "
-    "expectation. Distance 0.1 keeps the heads that are asked for at 51; on DM1 the gap was "
-    "measured outside the premises.",
-    errata=("multihead.erratum-13",),
-)
+@measures("multihead.theorem-2", instances=8)
 def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n in (2, 3):
         gap, bound, asked = _expected(rng, instances, 0.1, n, heads=True)
@@ -199,16 +165,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("DM1, 16 heads: mean gap, as a share of the bound", (gap / bound).mean(), 1.0)
 
 
-@claim(
-    "multihead.theorem-4",
-    "Theorem 4",
-    "Theorem 2 with its constants",
-    r"If " + HEADS + r" and $\eta$ is as in Theorem 3, then " + GAP + ".",
-    page="multihead/generalization",
-    instances=6,
-    reason="From a zero start H heads are one head with two step sizes, so the head counts asked "
-    "for are met exactly. With so few samples the bound exceeds every gap by far.",
-)
+@measures("multihead.theorem-4", instances=6)
 def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for distance in (0.1, 0.4):
         gap, bound, asked = _expected(rng, instances, distance, 3, heads=False)
@@ -216,17 +173,7 @@ def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_most(f"distance {distance}: expected gap, as a share", gap / bound, 1.0)
 
 
-@claim(
-    "multihead.corollary-4",
-    "Corollary 4",
-    "realizable data: the expected gap is at most 17 g_0(1/K)^2 / (eta n)",
-    r"With Corollary 3's conditions and 256 in place of 36: "
-    r"$\mathbb E[L(\theta_K)-\hat L(\theta_K)]\le\frac{17g_0(1/K)^2}{\eta n}$.",
-    page="multihead/generalization",
-    instances=8,
-    reason="With so few samples the bound exceeds every gap by far; what is exact is the "
-    "expectation, over all training sets.",
-)
+@measures("multihead.corollary-4", instances=8)
 def corollary_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     atoms = runs.separable(rng, trials=instances, n=3)
     for n, K in ((2, 10), (3, 100)):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
 from attnbook.claims.multihead._generalization import expected_gap, training_sets
@@ -22,18 +22,7 @@ from attnlab.problems import SequenceProblem
 ROOT2 = math.sqrt(2.0)
 
 
-@claim(
-    "multihead.definition-1",
-    "Definition 1",
-    "a good start: bounded heads, bounded outputs, separable tangent features",
-    r"$\tilde\theta_0$ is good if P1: $\|\theta_h^{(0)}\|\le B_2$ for all $h$, $B_2\ge1$; P2: "
-    r"$|\tilde\Phi(X_i;\tilde\theta_0)|\le B_\Phi$ for all $i$, $B_\Phi\ge1$; P3: some "
-    r"$\|\tilde\theta_\star\|=\sqrt2$ has $y_i\langle\nabla\tilde\Phi(X_i;\tilde\theta_0),"
-    r"\tilde\theta_\star\rangle\ge\gamma>0$ for all $i$.",
-    status="definition",
-    page="multihead/initialization",
-    instances=10,
-)
+@measures("multihead.definition-1", instances=10)
 def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     size: dict[str, Any] = {"T": 10, "S": 2.0}
     drawn = instance.mixture(rng, n=20, Z_mu=0.02, Z_nu=0.02, trials=instances)
@@ -60,17 +49,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("P3 on contradictory labels", lost, 1e-3, role="outside")
 
 
-@claim(
-    "multihead.remark-1",
-    "Remark 1",
-    "separability allows a deterministic start; P1 is new because the readout is trained too",
-    "P3 can hold at a deterministic start; P1 appears because both layers are trained: the "
-    "Hessian's bound grows with the readout.",
-    page="multihead/initialization",
-    instances=20,
-    reason="The remark also compares P2 and P3 with what other papers assume. That is not about "
-    "this network, and no part of this entry.",
-)
+@measures("multihead.remark-1", instances=20)
 def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = instance.mixture(rng, n=20, Z_mu=0.1, Z_nu=0.1, trials=instances)
     model = models.MultiHead(heads=4)
@@ -121,23 +100,7 @@ def _realized(role: str = "statement") -> Iterator[Measurement]:
         yield at_most(words, _lowest(float(reach)) / eps, 1.0, role=which)
 
 
-@claim(
-    "multihead.proposition-7",
-    "Proposition 7",
-    "a good start makes the data realizable at distance g_0, once there are enough heads",
-    r"For a good start, $0<\epsilon\le1$ and $\sqrt H\ge5\sqrt{Td}R^3\frac{B_2}{B_\Phi}"
-    r"(3\sqrt dR^2+1)c^2(1\vee c)$, $c=\frac{2B_\Phi+\log(1/\epsilon)}\gamma$: Assumption 2 holds "
-    r"with $g_0(\epsilon)=c$, $g=B_2+g_0$.",
-    page="multihead/initialization",
-    status="holds with correction",
-    instances=20,
-    reason="The counterexample is one token of length 1: the output is linear, whatever H, and a "
-    "loss of exp(-5) is nowhere within the printed distance 4.95 of zero.",
-    correction=r"$g_0(\epsilon)=\sqrt2c$, since $\|\tilde\theta_\star\|=\sqrt2$; 10 in place of 5 "
-    r"by the paper's estimate of $\beta_3$ (a direct estimate, "
-    r"$B_2+\sqrt2c\le(1+\sqrt2)B_2(1\vee c)$, keeps the 5).",
-    errata=("multihead.erratum-14",),
-)
+@measures("multihead.proposition-7", instances=20)
 def proposition_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _realized()
     # with attention: a random start, all heads there, gamma = 1.4, eps = 1/2
@@ -194,48 +157,13 @@ def _good(
         yield at_most(f"expected gap, share of the {name} bound", share, 1.0, role=role)
 
 
-@claim(
-    "multihead.corollary-2",
-    "Corollary 2",
-    "from a good start: loss ~ log(K)^2 / K and gap ~ log(K)^2 / n, with polylog(K) heads",
-    r"For a good start, $\sqrt H\gtrsim dT^{1/2}R^5B_2^2g_0(\frac1K)^3$, $g_0(\frac1K)="
-    r"\frac{2B_\Phi+\log K}\gamma$, and $\eta\le1\wedge\frac1{\rho(K)}\wedge\frac{4B_\Phi^2}"
-    r"{\gamma^2\log(1+e^{B_\Phi})}$ with $\rho(K)\gtrsim d^{3/2}T^{3/2}R^{13}g_0(\frac1K)^4$: "
-    r"$\hat L(\theta_K)\le\frac2K+\frac{5(2B_\Phi+\log K)^2}{4\gamma^2\eta K}$ and $\mathbb E"
-    r"[L-\hat L]\le\frac{17(2B_\Phi+\log K)^2}{\gamma^2\eta n}$.",
-    page="multihead/initialization",
-    status="holds with correction",
-    instances=10,
-    reason="Refuted is the printed order of rho(K): it lets the step be too long as T grows. The "
-    "two conclusions hold on runs that meet the premises with Corollary 5's constants.",
-    correction=r"$\rho(K)$ of order $(d^{3/2}T^{3/2}R^{13}/\sqrt H+dT^2R^{12})(4g_0+B_2)^2$; "
-    r"$g_0=\sqrt2(2B_\Phi+\log K)/\gamma$, so that $\frac54$ and 17 become $\frac52$ and 34.",
-    errata=("multihead.erratum-14", "multihead.erratum-31"),
-)
+@measures("multihead.corollary-2", instances=10)
 def corollary_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from printed_order_is_too_small(4.0, 4.0)
     yield from _good(rng, instances, "correction")
 
 
-@claim(
-    "multihead.corollary-5",
-    "Corollary 5",
-    "Corollary 2 with its constants",
-    r"For a good start, $g_0=\frac{2B_\Phi+\log K}\gamma$, $\sqrt H\ge256\sqrt{Td}R^3B_2\big("
-    r"3\sqrt dR^2(4g_0+B_2)+1\big)g_0^2$, "
-    r"$\alpha(K)=3\sqrt dR^2[3\sqrt TR^3(4g_0+B_2)+2\sqrt TR]$, "
-    r"$\rho(K)=(\frac{2\sqrt{Td}R^3}{\sqrt H}+\frac{TR^2}4)\alpha(K)^2$ and $\eta\le1\wedge"
-    r"\frac1{\rho(K)}\wedge\frac{4B_\Phi^2}{\gamma^2\log(1+e^{B_\Phi})}$: $\hat L(\theta_K)\le"
-    r"\frac2K+\frac{5g_0^2}{4\eta K}$ and $\mathbb E[L-\hat L]\le\frac{17g_0^2}{\eta n}$.",
-    page="multihead/initialization",
-    instances=10,
-    reason="The proof takes g_0 from Proposition 7, where a square root of 2 is missing (the step "
-    "that fails here). The conclusion with the printed constants was not refuted: runs that meet "
-    "the premises stay far below either bound, because the step is 1/rho.",
-    correction=r"What the proof gives: $g_0=\sqrt2(2B_\Phi+\log K)/\gamma$, hence $\frac52$ and 34 "
-    r"in place of $\frac54$ and 17, and $\frac{8B_\Phi^2}{\gamma^2\log(1+e^{B_\Phi})}$.",
-    errata=("multihead.erratum-14",),
-)
+@measures("multihead.corollary-5", instances=10)
 def corollary_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _good(rng, instances)
     yield from _realized(role="step")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnlab import curvature, models, ntk, problems
 from attnlab.checks import Array
@@ -17,16 +17,7 @@ from attnlab.models import Params
 from attnlab.problems import SequenceProblem
 
 
-@claim(
-    "multihead.assumption-1",
-    "Assumption 1",
-    "labels are signs and no token is longer than R, with R at least 1",
-    r"Almost surely $y\in\{\pm1\}$ and $\|x_t\|\le R$ for all $t\in[T]$, for some $R\ge1$.",
-    status="definition",
-    page="multihead/loss",
-    instances=100,
-    reason="The paper's own experiments draw Gaussian noise, which no R bounds.",
-)
+@measures("multihead.assumption-1")
 def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     size: dict[str, Any] = {"S": 2.0, "Z_nu": 0.4, "M": 2}
     drawn = instance.mixture(rng, n=instances, Z_mu=0.4, Z_nu=0.4, corners=True)
@@ -104,21 +95,7 @@ def _properties(
     yield at_least("share of instances that are not convex", (shares["(3)"] > 0.0).mean(), 0.5)
 
 
-@claim(
-    "multihead.corollary-1",
-    "Corollary 1",
-    "the loss bounds its gradient and its negative curvature, which falls with 1/sqrt(H)",
-    r"Under Assumption 1: $\|\nabla\hat L\|\le\beta_1\hat L$ with "
-    r"$\beta_1=\sqrt TR(2R^2\|\tilde\theta\|_{2,\infty}+1)$; $\|\nabla^2\hat L\|\le\beta_2="
-    r"\frac{\beta_3}{\sqrt H}+\frac{\beta_1^2}4$; $\lambda_{\min}(\nabla^2\hat L)\ge"
-    r"-\frac{\beta_3}{\sqrt H}\hat L$ with "
-    r"$\beta_3=2\sqrt{Td}R^3(3\sqrt dR^2\|\tilde\theta\|_{2,\infty}+1)$.",
-    page="multihead/loss",
-    instances=40,
-    correction=r"Sharper, ours: $\beta_3=\sqrt TR^3(2R^2\|\tilde\theta\|_{2,\infty}+1)$, "
-    r"without $d$.",
-    errata=("multihead.erratum-8", "multihead.erratum-29"),
-)
+@measures("multihead.corollary-1", instances=40)
 def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _properties(rng, instances, readout=False)
     # the power of H is attained at zero, by tokens that differ
@@ -131,33 +108,12 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield equal("power of H in -lambda_min / L, zero start", slope(counts, bent), -0.5)
 
 
-@claim(
-    "multihead.lemma-6",
-    "Lemma 6",
-    "Corollary 1 with the largest readout in place of the largest head",
-    r"Under Assumption 1 the three properties of Corollary 1 hold with $\max_h\|U_h\|_F$ in "
-    r"place of $\|\tilde\theta\|_{2,\infty}$.",
-    page="multihead/loss",
-    instances=40,
-    correction=r"Sharper, ours: $\beta_3=\sqrt TR^3(2R^2\max_h\|U_h\|_F+1)$, without $d$.",
-    errata=("multihead.erratum-8",),
-)
+@measures("multihead.lemma-6", instances=40)
 def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _properties(rng, instances, readout=True)
 
 
-@claim(
-    "multihead.lemma-5",
-    "Lemma 5",
-    "H heads: the gradient is no larger than one head's, the Hessian smaller by 1/sqrt(H)",
-    r"Under Assumption 1: $\|\nabla\tilde\Phi\|\le\sqrt TR(2R^2\max_h\|U_h\|_F+1)$ and "
-    r"$\|\nabla^2\tilde\Phi\|\le\frac{2\sqrt{Td}R^3}{\sqrt H}"
-    r"(3\sqrt dR^2\max_h\|U_h\|_F+1)$.",
-    page="multihead/loss",
-    instances=20,
-    correction=r"Sharper, ours: $\|\nabla^2\tilde\Phi\|\le\frac{\sqrt TR^3}{\sqrt H}"
-    r"(2R^2\max_h\|U_h\|_F+1)$.",
-)
+@measures("multihead.lemma-5", instances=20)
 def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares: dict[str, list[Array]] = {"gradient": [], "Hessian": [], "sharp": []}
     moved, crossing = [], []

@@ -9,19 +9,14 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnlab import models, ntk
 from attnlab.checks import Array
 from attnlab.models import Params
 from attnlab.problems import SequenceProblem
 
-GAMMA = (
-    r"$\gamma_\star=\frac{T(1-\zeta)\zeta}{4\sqrt{2(M+1)}}\big(\zeta S^4-7\bar ZS^2-12\bar Z^2-"
-    r"\frac{16\bar Z^3}{S^2}\big)$ ${}-PT^{5/2}(S+Z)^3+\frac{S\sqrt T}{\sqrt2}\big(\zeta-"
-    r"\frac{2(1-\zeta)Z_\mu}{S^2}\big)$"
-)
 # (T, zeta, S, M) of mixtures; zeta T is whole
 MIXTURES = ((10, 0.1, 2.0, 2), (4, 0.25, 1.0, 1), (10, 0.4, 3.0, 3), (20, 0.2, 1.5, 2))
 
@@ -130,45 +125,12 @@ def _beyond(rng: np.random.Generator, draws: int) -> Iterator[Measurement]:
         yield at_most("output of one head, share of TR(S+P)", share, 1.0, role="correction")
 
 
-@claim(
-    "multihead.lemma-12",
-    "Lemma 12",
-    "after the first phase outputs are O(1), because the heads' signs cancel",
-    r"For any $X$ of the mixture and $\delta\in(0,1)$: with probability $1-\delta$, "
-    r"$|\tilde\Phi(X;\tilde\theta^{(1)})|\le TR(S+P)\sqrt{2\log(1/\delta)}$.",
-    page="multihead/mixtures",
-    status="holds with correction",
-    instances=2000,
-    reason="One head has outputs of one size: at delta = 0.99 they pass the printed bound always. "
-    "For many heads the printed bound was not passed.",
-    correction=r"$\log(2/\delta)$: the bound is two-sided.",
-    errata=("multihead.erratum-15", "multihead.erratum-16", "multihead.erratum-19"),
-)
+@measures("multihead.lemma-12", instances=2000)
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _beyond(rng, instances)
 
 
-@claim(
-    "multihead.lemma-13",
-    "Lemma 13",
-    "in expectation over its step, each head separates the mixture with margin gamma_star",
-    r"For any $(X,y)$ of the mixture, $\mathbb E_\alpha\,y\langle\nabla_\theta\Phi(X;\theta^{(1)}),"
-    r"\theta_\star\rangle\ge\gamma_\star$ with $\theta_\star=(\bar U_\star,\mathrm{sign}(\alpha)"
-    r"\bar W_\star)$ and " + GAMMA + ".",
-    page="multihead/mixtures",
-    instances=40,
-    reason="Tested for signs and the coefficient zeta/4 of the first phase, where the printed "
-    "factors E|alpha|=1/2 and zeta/2 cancel. The step that fails has uniform alpha with zeta/4.",
-    correction=r"Sharper, ours: $PT(S+Z)^3$ in place of $PT^{5/2}(S+Z)^3$.",
-    errata=(
-        "multihead.erratum-2",
-        "multihead.erratum-4",
-        "multihead.erratum-15",
-        "multihead.erratum-16",
-        "multihead.erratum-28",
-        "multihead.erratum-30",
-    ),
-)
+@measures("multihead.lemma-13", instances=40)
 def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _exact(rng, instances)
     rows = [(found.min(), gamma, sharp) for found, gamma, sharp in _noisy(rng, instances, 1)]
@@ -187,19 +149,7 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("mean margin for uniform alpha", mean, gamma, role="step")
 
 
-@claim(
-    "multihead.lemma-14",
-    "Lemma 14",
-    "the margin of H heads concentrates at its expectation",
-    r"For any $(X,y)$ of the mixture, with probability $1-\delta$ over the $\alpha_h$: "
-    r"$y\langle\nabla\tilde\Phi(X;\tilde\theta^{(1)}),\tilde\theta_\star\rangle\ge\gamma_\star-"
-    r"2(2R^3T(S+P)+\sqrt TR)\sqrt{2\log(1/\delta)/H}$.",
-    page="multihead/mixtures",
-    instances=200,
-    reason="For signs the margin does not depend on them. For uniform alpha the appendix's own "
-    "factors (zeta/2, E|alpha| = 1/2) are used.",
-    errata=("multihead.erratum-16", "multihead.erratum-30"),
-)
+@measures("multihead.lemma-14", instances=200)
 def lemma_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, zeta, S, M, P = 4, 0.25, 1.0, 1, 0.001
     gamma = theory.multihead.gamma_star(T, zeta, S, M, P=P)
@@ -246,45 +196,12 @@ def _many(
         yield at_most(words, often, delta, role=role)
 
 
-@claim(
-    "multihead.lemma-15",
-    "Lemma 15",
-    "with enough heads all training samples have half the expected margin",
-    r"If $\sqrt H\ge\frac{4(2R^3T(S+P)+\sqrt TR)}{\gamma_\star}\sqrt{2\log(n/\delta)}$ then with "
-    r"probability $1-\delta$ P3 holds with $\gamma=\gamma_\star/2$, " + GAMMA + ".",
-    page="multihead/mixtures",
-    instances=10,
-    reason="Tested on a small mixture (T=2, S=1), where about 7e3 heads are asked for; at the "
-    "sizes of Appendix G it is 9e7. For signs one head is enough.",
-)
+@measures("multihead.lemma-15", instances=10)
 def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _many(rng, instances)
 
 
-@claim(
-    "multihead.proposition-2",
-    "Proposition 2",
-    "one randomized step from zero is a good start on the mixture, with margin gamma_star/2",
-    r"Given $\|p\|\le P$, $\alpha_h$ iid signs: P1 with $B_2=\sqrt T(S+P)$; with probability "
-    r"$1-\delta$ P2 with $B_\Phi=TR(S+P)\sqrt{2\log(n/\delta)}$; and if $\sqrt H\gtrsim"
-    r"\frac{R^4T(S+P)}{\gamma_\star}\sqrt{2\log(n/\delta)}$, with probability $1-\delta$ P3 with "
-    r"$\gamma=\gamma_\star/2$, " + GAMMA + ".",
-    page="multihead/mixtures",
-    status="holds with correction",
-    instances=40,
-    reason="Refuted is the one-sided logarithm in P2, by one sample and one head at delta = 0.99. "
-    "For signs P3 holds with gamma_star itself and one head.",
-    correction=r"P2: $\log(2n/\delta)$. P3: $R^3$ is enough, as in the appendix; its "
-    r"$\mathbb E|\alpha|=\frac12$ belongs to $\alpha$ uniform on $[-1,1]$, with $\frac\zeta2$ "
-    r"where the first phase has $\frac\zeta4$ (the two cancel); $PT(S+Z)^3$ suffices for "
-    r"$PT^{5/2}(S+Z)^3$.",
-    errata=(
-        "multihead.erratum-2",
-        "multihead.erratum-15",
-        "multihead.erratum-16",
-        "multihead.erratum-19",
-    ),
-)
+@measures("multihead.proposition-2", instances=40)
 def proposition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     # P1: the longest readout, with the error along u_star
     for P in (0.01, 1.0, 100.0):

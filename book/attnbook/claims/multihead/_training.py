@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
 from attnlab import models, ntk, optim, problems
@@ -19,10 +19,6 @@ from attnlab.problems import SequenceProblem
 HEADS = (
     r"$\sqrt H\ge36\sqrt{Td}R^3\big(3\sqrt dR^2(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+1\big)"
     r"\|\theta-\theta_0\|^2$"
-)
-CONCLUSION = (
-    r"$\hat L(\theta_K)\le\frac1K\sum_{k=1}^K\hat L(\theta_k)\le2\hat L(\theta)+"
-    r"\frac{5\|\theta-\theta_0\|^2}{4\eta K}$ and $\|\theta_K-\theta_0\|\le4\|\theta-\theta_0\|$"
 )
 
 
@@ -83,26 +79,7 @@ def printed_order_is_too_small(distance: float, norm: float) -> Iterator[Measure
         yield at_most(f"power of T in rho over its {name} order", power, 0.01, role=role)
 
 
-@claim(
-    "multihead.theorem-1",
-    "Theorem 1",
-    "with enough heads for the target's distance, gradient descent reaches the target's loss",
-    r"For $K\ge1$ and any $\theta$ with $\sqrt H\gtrsim dT^{1/2}R^5\|\theta\|_{2,\infty}"
-    r"\|\theta-\theta_0\|^3$ and $\eta\le1\wedge\frac1\rho\wedge\frac{\|\theta-\theta_0\|^2}"
-    r"{K\hat L(\theta)}\wedge\frac{\|\theta-\theta_0\|^2}{\hat L(\theta_0)}$, "
-    r"$\rho\lesssim d^{3/2}T^{3/2}R^{13}\|\theta\|_{2,\infty}^2"
-    r"\|\theta-\theta_0\|^2$: " + CONCLUSION + ".",
-    page="multihead/training",
-    status="holds with correction",
-    instances=20,
-    reason="The conclusions hold on runs that meet the premises with Theorem 3's constants: small "
-    "distances, R = 1. At the sizes of Appendix G distance 1 asks for 4.7e10 heads and a step of "
-    "1e-9; there the conclusions were measured far outside the premises.",
-    correction=r"$\rho\lesssim\big(d^{3/2}T^{3/2}R^{13}/\sqrt H+dT^2R^{12}\big)D^2$ with "
-    r"$D=3\|\tilde\theta-\tilde\theta_0\|+\|\tilde\theta\|_{2,\infty}$: the term of $\beta_1^2/4$ "
-    r"does not fall with $H$.",
-    errata=("multihead.erratum-13",),
-)
+@measures("multihead.theorem-1", instances=20)
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     found = _many_heads(rng, instances)
     yield from _conclusions(found, f"{found.H:.0f} heads, random start", "correction")
@@ -121,21 +98,7 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield from printed_order_is_too_small(2.0, 1.0)
 
 
-@claim(
-    "multihead.theorem-3",
-    "Theorem 3",
-    "Theorem 1 with its constants",
-    r"If " + HEADS + r" and $\eta\le1\wedge\frac1{\rho(\theta)}\wedge\frac{\|\theta-\theta_0\|^2}"
-    r"{K\hat L(\theta)}\wedge\frac{\|\theta-\theta_0\|^2}{\hat L(\theta_0)}$, $\rho=\big("
-    r"\frac{2\sqrt{Td}R^3}{\sqrt H}+\frac{TR^2}4\big)\alpha^2$, $\alpha=3\sqrt dR^2[3\sqrt TR^3"
-    r"(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+2\sqrt TR]$: " + CONCLUSION + ".",
-    page="multihead/training",
-    instances=10,
-    reason="From a zero start H heads are one head with two step sizes, so the head counts asked "
-    "for (up to 2.6e5 here) are met exactly. On these runs the bound is above the loss at the "
-    "start: a run that never rises satisfies it, and more is not tested.",
-    errata=("multihead.erratum-12",),
-)
+@measures("multihead.theorem-3", instances=10)
 def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     found = _many_heads(rng, instances)
     yield from _conclusions(found, f"{found.H:.0f} heads, random start")
@@ -151,18 +114,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         )
 
 
-@claim(
-    "multihead.assumption-2",
-    "Assumption 2",
-    "realizability: any training loss is found within some distance of the start",
-    r"There are non-increasing $g,g_0:\mathbb R_+\to\mathbb R_+$ such that for all $\epsilon>0$ "
-    r"some $\tilde\theta_{(\epsilon)}$ has $\hat L\le\epsilon$, $\|\tilde\theta_{(\epsilon)}-"
-    r"\tilde\theta_0\|\le g_0(\epsilon)$ and $\|\tilde\theta_{(\epsilon)}\|_{2,\infty}"
-    r"\le g(\epsilon)$.",
-    status="definition",
-    page="multihead/training",
-    instances=20,
-)
+@measures("multihead.assumption-2", instances=20)
 def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     # zero start, W = 0: g_0 = log(1/eps) / margin, and g = g_0 / sqrt(H)
     drawn = instance.mixture(rng, n=20, Z_mu=0.1, Z_nu=0.1, trials=instances)
@@ -185,19 +137,7 @@ def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_most("loss reached on contradictory labels", lowest, 0.1, role="outside")
 
 
-@claim(
-    "multihead.corollary-3",
-    "Corollary 3",
-    "realizable data: the training loss falls like g_0(1/K)^2 / K",
-    r"Under Assumptions 1 and 2, with $g_0=g_0(\frac1K)$, $g=g(\frac1K)$: if $\sqrt H\ge36\sqrt{Td}"
-    r"R^3(3\sqrt dR^2(3g_0+g)+1)g_0^2$ and $\eta\le1\wedge\frac1{\rho(K)}\wedge g_0(1)^2\wedge"
-    r"\frac{g_0(1)^2}{\hat L(\theta_0)}$ then $\hat L(\theta_K)\le\frac2K+\frac{5g_0^2}{4\eta K}$ "
-    r"and $\|\theta_K-\theta_0\|\le4g_0$.",
-    page="multihead/training",
-    instances=10,
-    reason="The bound falls below log 2 only for K beyond 1e7, because the step is 1/rho; the "
-    "runs here meet the premises at K up to 1000 and stay far below it.",
-)
+@measures("multihead.corollary-3", instances=10)
 def corollary_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares, far, used = [], [], []
     for K in (10, 100, 1000):

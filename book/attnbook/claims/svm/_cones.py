@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._existence import SIZES
 from attnbook.claims.svm._paths import RADII, gone_from, path_limit
@@ -16,19 +16,7 @@ from attnlab import models, problems, svm
 from attnlab.checks import Array, IntArray
 
 
-@claim(
-    "svm.theorem-8",
-    "Theorem 8",
-    "d >= max(T-1, n) makes every selection separable, in any norm",
-    r"If $d\ge\max(T-1,n)$ and $m=d$, then for almost all datasets, also with $z_i=x_{i1}$, "
-    r"$\diamond$-SVM is feasible for every $\alpha\in[T]^n$.",
-    page="svm/margin",
-    instances=20,
-    errata=("svm.erratum-26",),
-    reason="All $T^n$ selections are solved, with a certificate; feasibility does not "
-    "depend on the "
-    "norm. The proof's stronger finding, independent features, is measured too.",
-)
+@measures("svm.theorem-8", instances=20)
 def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for first in (False, True):
         query = "the first token" if first else "independent"
@@ -62,21 +50,7 @@ def _rows(problem: problems.TokenProblem, tokens: IntArray | None = None) -> Arr
     return F.reshape(*problem.trials, problem.n * problem.T, problem.d**2)
 
 
-@claim(
-    "svm.definition-3",
-    "Definition 3",
-    "a separating cone: some lower-scoring token stands before all higher-scoring ones",
-    r"$\mathrm{low}^\alpha=\{t:\gamma_t<\gamma_\alpha\}$, "
-    r"$\mathrm{high}^\alpha=\{t\ne\alpha:\gamma_t"
-    r"\ge\gamma_\alpha\}$; $\mathrm{cone}_\epsilon(\alpha)$ holds the $W$ of rank at most $m$ with "
-    r"$\min_i\max_{t\in\mathrm{low}_i}\min_{\tau\in\mathrm{high}_i}(x_{it}-x_{i\tau})^\top Wz_i\ge"
-    r"\epsilon\|W\|_F$.",
-    status="definition",
-    page="svm/local",
-    instances=300,
-    reason="The set is compared with its meaning, evaluated token by token. Inside and outside: "
-    "random matrices, and their negatives.",
-)
+@measures("svm.definition-3", instances=300)
 def definition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     instances = max(instances, 60)
     drawn = problems.sphere(n=2, T=4, d=3, trials=instances, rng=rng)
@@ -152,20 +126,7 @@ def cone_membership(
     )
 
 
-@claim(
-    "svm.lemma-5",
-    "Lemma 5",
-    "a max-margin direction lies in a cone of its selection exactly if that is locally optimal",
-    r"If $\diamond$-SVM is feasible: $\alpha$ locally optimal $\Rightarrow W^{mm}_\alpha\in"
-    r"\mathrm{cone}_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never. With unique "
-    r"$\mathrm{opt}$, $\mathrm{cone}_\epsilon(\mathrm{opt})$ is all matrices of rank at most $m$.",
-    page="svm/local",
-    status="holds with correction",
-    correction=r"Locally optimal must include $T_i\ne\emptyset$ wherever $\mathrm{high}_i\ne"
-    r"\emptyset$: without a support token nothing stands before the better ones.",
-    instances=150,
-    errata=("svm.erratum-32",),
-)
+@measures("svm.lemma-5", instances=150)
 def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=3, trials=instances, rng=rng)
     yield from cone_membership(drawn, rng)
@@ -253,25 +214,7 @@ def without_a_cone() -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "svm.theorem-9",
-    "Theorem 9",
-    "the regularization path within the cone goes to the local max-margin direction",
-    r"Under A (i), (iii) and E, for locally optimal $\alpha$, small $\epsilon$ and large $R_0=O(1/"
-    r"\epsilon)$, $\bar W_R=\min_{\mathcal C^\diamond_{\epsilon,R_0},\|W\|_\diamond\le "
-    r"R}\mathcal L$ "
-    r"has $\mathrm{dist}(\bar W_R/(R\,\Xi_\diamond),\mathcal W^{mm})\to0$, $\Xi_\diamond=1/"
-    r"\|W^{mm}_\alpha\|_\diamond$; for unique $\mathrm{opt}$ the same over all matrices of rank at "
-    r"most $m$.",
-    page="svm/local",
-    status="holds with correction",
-    correction=r"$\alpha$ must have support tokens wherever a token scores higher (as in Lemma 5): "
-    r"else the cone stays away from $W^{mm}_\alpha$. And $\bar W_R$ is an $\arg\min$.",
-    instances=5,
-    errata=("svm.erratum-23", "svm.erratum-28", "svm.erratum-32"),
-    reason="A limit, measured by its rate, 1/R over two decades; the path's minimisers are "
-    "certified local ones within the cone.",
-)
+@measures("svm.theorem-9", instances=5)
 def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from without_a_cone()
     drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.1, trials=20 * instances, rng=rng)

@@ -7,28 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._landscape import all_support, equal_scores
 from attnlab import curvature, models, optim, problems, svm
 from attnlab.checks import Array
 
 
-@claim(
-    "svm.lemma-7",
-    "Lemma 7",
-    "close to one token the softmax derivative is a sum over the others, up to a square",
-    r"For $a=XVz$, $s=\mathbb S(XWz)$, $\gamma=Xv$: "
-    r"$\big|a^\top\mathrm{diag}(s)\gamma-a^\top ss^\top "
-    r"\gamma-\sum_{t\ge2}(a_1-a_t)s_t(\gamma_1-\gamma_t)\big|\le2\Gamma A(1-s_1)^2$, "
-    r"$\Gamma=\sup|\gamma_t-\gamma_\tau|$, $A=\sup|a_t|$.",
-    page="svm/descent",
-    correction=r"Exactly: the difference is $-(a_1-\bar a)(\gamma_1-\bar\gamma)$ with the means "
-    r"under $s$; the bound is attained where $a_1=A$ and all others are $-A$, with scores "
-    r"likewise.",
-    instances=2000,
-)
+@measures("svm.lemma-7", instances=2000)
 def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d = 5, 4
     X, V, W = (rng.standard_normal((instances, *s)) for s in ((T, d), (d, d), (d, d)))
@@ -67,23 +54,7 @@ def lemma_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "svm.lemma-8",
-    "Lemma 8",
-    "gradient descent lowers the loss by at least half the step times the squared gradient",
-    r"Under A, if $\eta\le2/L_W$, then for every start $\mathcal L(W(k+1))-\mathcal L(W(k))\le"
-    r"-\frac\eta2\|\nabla\mathcal L(W(k))\|_F^2$, so that $\sum_k\|\nabla\mathcal L(W(k))\|_F^2<"
-    r"\infty$.",
-    page="svm/descent",
-    correction=r"For a Lipschitz constant $L$ that is not twice too large: $\eta\le1/L$. At "
-    r"$2/L$ the "
-    r"guaranteed decrease $\eta(1-\eta L/2)$ is 0.",
-    instances=60,
-    errata=("svm.erratum-4",),
-    reason="The proof needs $\\eta\\le1/L$, and at $2/L$ with the sharp constant the inequality is "
-    "false (measured as a step). With the $L_W$ of (3) it survives all the same: $\\|\\mathbb S'\\|"
-    "\\le1/2$, where Lemma 4 uses 1, so that the true constant is at most $L_W/2$.",
-)
+@measures("svm.lemma-8", instances=60)
 def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     drawn = problems.sphere(n=3, T=4, d=5, trials=instances, rng=rng)
@@ -135,23 +106,7 @@ def _gain(
     return loss - after, 0.5 * eta * cases.inner(grads["W"], grads["W"])
 
 
-@claim(
-    "svm.lemma-9",
-    "Lemma 9",
-    "the gradient always points against the max-margin direction, but by no fixed amount",
-    r"Under A and B, $\langle\nabla\mathcal L(W),W^{mm}\rangle\le-c<0$ for all $W$, with "
-    r"$c>0$ that "
-    r"depends on the data, the head and a bound of $\ell'$.",
-    page="svm/descent",
-    status="holds with correction",
-    correction=r"$\langle\nabla\mathcal L(W),W^{mm}\rangle<0$ for all $W$. The bound depends on "
-    r"$W$ "
-    r"through $s_{i\,\mathrm{opt}_i}(1-s_{i\,\mathrm{opt}_i})$: a fixed $c$ would "
-    r"contradict Theorem "
-    r"3, where the gradient vanishes.",
-    instances=100,
-    errata=("svm.erratum-5",),
-)
+@measures("svm.lemma-9")
 def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     for name, inside in (
@@ -200,23 +155,7 @@ def more_than(
     return np.asarray(own / other - 1.0)
 
 
-@claim(
-    "svm.lemma-10",
-    "Lemma 10",
-    "equal scores: far out the gradient favours the max-margin direction; true for one sample",
-    r"Under B.2, for every $\pi>0$ there is $R_\pi$ such that $\|W\|_F\ge R_\pi$ implies "
-    r"$\langle\nabla\mathcal L(W),W/\|W\|_F\rangle\ge(1+\pi)\langle\nabla\mathcal L(W),W^{mm}/"
-    r"\|W^{mm}\|_F\rangle$.",
-    page="svm/descent",
-    status="fails as stated",
-    correction=r"True for $n=1$, with $R_\pi=\log(2\bar MT/\pi)/(\delta\Theta)$ and $\delta="
-    r"(\pi\Theta/2M)^2/4$ (32).",
-    instances=40,
-    errata=("svm.erratum-6", "svm.erratum-10"),
-    reason="The proof compares the brackets of one sample (31); weighted with different "
-    "samples they "
-    "need not add up. Two samples with nearly opposite features refute it at every radius.",
-)
+@measures("svm.lemma-10", instances=40)
 def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     sums = models.Attention(loss="correlation")
     for cosine, ratio in ((-0.95, 5.110), (-0.8, 2.455)):
@@ -252,22 +191,7 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             )
 
 
-@claim(
-    "svm.claim-1",
-    "Claim 1, Appendix B.3",
-    "descent on nearly equal scores enters the cone around the max-margin direction",
-    r"In the proof of Theorem 5, for $\delta$ small there is $k\ge1$ with $W(k)\in\mathcal "
-    r"C_{\mu,R}("
-    r"W^{mm})$, $\mu$ and $R$ of Theorem 7 for $\alpha=\mathrm{opt}$.",
-    page="svm/descent",
-    status="fails as stated",
-    correction=r"True for $n=1$, where Theorem 4 leads the surrogate's descent into the cone.",
-    instances=10,
-    errata=("svm.erratum-6",),
-    reason="It rests on Theorem 4. For one sample the distance of the two runs falls with "
-    "$\\delta$, "
-    "and normalized steps, which follow the same curve, reach the cone of (67) and (74).",
-)
+@measures("svm.claim-1", instances=10)
 def claim_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     fixed, model = problems.bad_direction(), models.Attention()
     margin, wrong = svm.attention_svm(fixed), svm.attention_svm(fixed, [1, 1])

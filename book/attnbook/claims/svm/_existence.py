@@ -7,26 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, problems, svm
 
 SIZES = ((3, 4), (4, 3), (2, 5))  # (n, T)
 
 
-@claim(
-    "svm.definition-1",
-    "Definition 1",
-    "a token's score is its output times the label, and the optimal token is the best of them",
-    r"The score of token $t$ of sample $i$ is $\gamma_{it}=Y_iv^\top x_{it}$, and "
-    r"$\mathrm{opt}_i\in\arg\max_t\gamma_{it}$.",
-    status="definition",
-    page="svm/tokens",
-    instances=100,
-    reason="A definition: what it means for the model is measured, with attention driven to one "
-    "token. Outside: the best output without the label.",
-)
+@measures("svm.definition-1")
 def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     drawn = cases.separated(3, 4, 5, instances, rng)
@@ -45,18 +34,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_most("loss with attention on the largest output", found, best, role="outside")
 
 
-@claim(
-    "svm.theorem-1",
-    "Theorem 1",
-    "wide enough tokens can always be separated: d >= max(T-1, n) makes the SVM feasible",
-    r"If $d\ge\max(T-1,n)$, then for almost all datasets $(Y_i,X_i,z_i)$, also with $z_i=x_{i1}$, "
-    r"some $W$ has $(x_{i\,\mathrm{opt}_i}-x_{it})^\top Wz_i\ge1$ for all $i$ and "
-    r"$t\ne\mathrm{opt}_i$.",
-    page="svm/margin",
-    instances=100,
-    reason="The condition is sufficient, not necessary: n = 4, T = 3, d = 3 is below it and "
-    "feasible all the same, because the features can still be independent ($n(T-1)\\le d^2$).",
-)
+@measures("svm.theorem-1")
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for first in (False, True):
         for n, T in SIZES:
@@ -79,18 +57,7 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(what, np.linalg.matrix_rank(features), n * (T - 1), role="outside")
 
 
-@claim(
-    "svm.lemma-1",
-    "Lemma 1",
-    "max-margin solutions live in the span of the queries: rank at most n",
-    r"Every solution of Att-SVM and of Att-SVM$_\star$ has its row space in "
-    r"$\mathrm{span}\{z_i\}$, so $\mathrm{rank}\,W\le n$.",
-    page="svm/margin",
-    instances=60,
-    errata=("svm.erratum-1", "svm.erratum-13"),
-    reason="By the same argument the column space lies in the span of the token differences, so "
-    "the rank is at most $\\min(n,d,n(T-1))$; the text beside Figure 4 says $\\max(n,d)$.",
-)
+@measures("svm.lemma-1", instances=60)
 def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, T, d in ((2, 4, 5), (3, 2, 6), (4, 3, 3)):
         drawn = cases.separated(n, T, d, instances, rng)

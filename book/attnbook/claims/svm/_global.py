@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._landscape import equal_scores
 from attnlab import curvature, models, optim, problems, svm
@@ -78,24 +78,7 @@ def settles(
     )
 
 
-@claim(
-    "svm.theorem-4",
-    "Theorem 4",
-    "equal scores do not make gradient descent global once there are two samples",
-    r"Under A and B.2, gradient descent with $\eta\le O(1/L_W)$ from any $W(0)$ has "
-    r"$W(k)/\|W(k)\|_F\to W^{mm}/\|W^{mm}\|_F$.",
-    page="svm/descent",
-    status="fails as stated",
-    correction=r"True for $n=1$. For two samples of two tokens with features $F_1,F_2$ the wrong "
-    r"selection of sample 2 attracts exactly if $-\langle F_1,F_2\rangle>\|F_1\|^2$.",
-    instances=20,
-    errata=("svm.erratum-6",),
-    reason="The proof shows the bracket of Lemma 10 for one sample and sums over all. The "
-    "direction "
-    "that attracts is locally optimal by Definition 2, so Theorem 7 contradicts this theorem; the "
-    "bias paper says itself (Remarks 1 and 2) that it holds for one sample. The second "
-    "counterexample starts at 0.",
-)
+@measures("svm.theorem-4", instances=20)
 def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from trapped()
     single = equal_scores(instances, 1, rng)
@@ -158,21 +141,7 @@ def _opposing(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     )
 
 
-@claim(
-    "svm.theorem-5",
-    "Theorem 5",
-    "nearly equal scores inherit Theorem 4: true for one sample, false for more",
-    r"Under A, for any $W(0)$ there is $\delta>0$ such that "
-    r"$|\gamma_{it}-\gamma_{i\tau}|\le\delta$ "
-    r"for all $t,\tau\ne\mathrm{opt}_i$ implies $W(k)/\|W(k)\|_F\to W^{mm}/\|W^{mm}\|_F$.",
-    page="svm/descent",
-    status="fails as stated",
-    correction=r"True for $n=1$, where Theorem 4 is.",
-    instances=12,
-    errata=("svm.erratum-6", "svm.erratum-12"),
-    reason="With two tokens the hypothesis is empty: the counterexamples of Theorem 4 meet it for "
-    "every $\\delta$.",
-)
+@measures("svm.theorem-5", instances=12)
 def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from trapped()
     level = equal_scores(instances, 1, rng)
@@ -199,17 +168,7 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     )
 
 
-@claim(
-    "svm.assumption-c",
-    "Assumption C",
-    "the first gradient step from zero favours every optimal token",
-    r"$(x_{it}-x_{i\,\mathrm{opt}_i})^\top\nabla\mathcal L(0)z_i>0$ for all $t\ne\mathrm{opt}_i$.",
-    status="definition",
-    page="svm/global",
-    instances=300,
-    reason="Inside and outside: random instances that do and do not satisfy it (about one in three "
-    "does at n = T = 4, d = 8). The gradient at 0 is formed from its closed form.",
-)
+@measures("svm.assumption-c", instances=300)
 def assumption_c(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=4, T=4, d=8, trials=instances, rng=rng)
     model = models.Attention(start="zero")
@@ -234,24 +193,7 @@ def assumption_c(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("least margin of -gradient(0), all instances", least, 0.0, role="outside")
 
 
-@claim(
-    "svm.theorem-6",
-    "Theorem 6",
-    "a good first gradient leads to the global direction, if the first step is large, not small",
-    r"Under A and C, gradient descent from $W(0)=0$ with $\eta(0)\le O(1/\|W^{mm}\|)$ and "
-    r"$\eta(k)\le O(1/L_W)$, $k\ge1$, has $W(k)/\|W(k)\|_F\to W^{mm}/\|W^{mm}\|_F$.",
-    page="svm/descent",
-    status="holds with correction",
-    correction=r"$\eta(0)$ must be large enough for $\|W(1)\|_F=\eta(0)\|\nabla\mathcal "
-    r"L(0)\|_F\ge R$ "
-    r"with the radius of Lemmas 11 and 12: from there no token overtakes the optimal one.",
-    instances=60,
-    errata=("svm.erratum-7",),
-    reason="Refuted by three samples of two tokens: after a small first step the second "
-    "sample turns "
-    "away; after a large one it does not. The proof's (63a) is not true either (the gradient may "
-    "lower single margins inside the cone); the limit is measured along normalized steps.",
-)
+@measures("svm.theorem-6", instances=60)
 def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention(start="zero")
     trap = cases.detour()

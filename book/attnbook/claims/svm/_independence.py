@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._existence import SIZES
 from attnlab import problems
@@ -24,17 +24,7 @@ def _last(problem: problems.TokenProblem) -> tuple[Array, Array]:
     return off, (off @ problem.z[..., -1, :, None])[..., 0]
 
 
-@claim(
-    "svm.claim-e1",
-    "Claim 1, Appendix E",
-    "the new sample's features are independent even off the span of the earlier queries",
-    r"With $\bar z_n$ the projection of $z'_n$ on the complement of $z_1,\dots,z_{n-1}$, the rows "
-    r"$(x'_{n\alpha_n}-x'_{nt})\otimes\bar z_n$, $t\ne\alpha_n$, have rank $T-1$ almost surely if "
-    r"$d\ge\max(T-1,n)$.",
-    page="svm/margin",
-    instances=100,
-    errata=("svm.erratum-26",),
-)
+@measures("svm.claim-e1")
 def claim_e1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for first in (False, True):
         for n, T in SIZES:
@@ -57,20 +47,7 @@ def _rank(problem: problems.TokenProblem, alpha: IntArray) -> Array:
     return np.asarray(np.linalg.matrix_rank(rows.reshape(*rows.shape[:2], -1), tol=RANK))
 
 
-@claim(
-    "svm.claim-e2",
-    "Claim 2, Appendix E",
-    "those rows are projections of the new features on a space the earlier ones do not see",
-    r"There is a subspace $P$ of the null space of $M_{n-1}$, the matrices whose column space lies "
-    r"in $Z_{n-1}=\{z_1,\dots,z_{n-1}\}^\perp$, such that $\bar f_{nt}=\Pi_P(f'_{nt})$ with "
-    r"$f'_{nt}=x'_{nt}\otimes z'_n$.",
-    page="svm/margin",
-    status="holds with correction",
-    correction=r"$P$ holds the matrices whose row space lies in $Z_{n-1}$ (then $Az_i=0$), and "
-    r"$f'_{nt}=(x'_{n\alpha_n}-x'_{nt})\otimes z'_n$.",
-    instances=100,
-    errata=("svm.erratum-26",),
-)
+@measures("svm.claim-e2")
 def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, T, d = 3, 4, 5
     drawn = problems.sphere(n=n, T=T, d=d, trials=instances, rng=rng)
@@ -80,7 +57,7 @@ def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     A = rng.standard_normal((instances, d, d))
     earlier = F[:, :-1].reshape(instances, -1, d, d)
     for what, inside, role in (
-        ("column", off @ A, "statement"),
+        ("column", off @ A, "step"),
         ("row", A @ off, "correction"),
     ):
         seen = np.abs(cases.inner(earlier, inside[:, None])).max(axis=-1)
@@ -100,19 +77,7 @@ def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("projected x_t times z, the same: distance", gone, 1e-9)
 
 
-@claim(
-    "svm.lemma-17",
-    "Lemma 17",
-    "rows that stay independent on a space the first rows do not see add to their rank",
-    r"Let $A\in\mathbb R^{n\times p}$ have full row rank, $P\subseteq\mathrm{null}(A)$, "
-    r"$B\in\mathbb R^{m\times p}$, $n+m\le p$. If the rows of $B$ projected on $P$ have full rank, "
-    r"then $[A;B]$ has full row rank.",
-    page="svm/margin",
-    instances=200,
-    errata=("svm.erratum-26",),
-    reason="Inside: rows of B that are mostly combinations of those of A, with a small part in P. "
-    "Outside: P not in the null space.",
-)
+@measures("svm.lemma-17", instances=200)
 def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, m, p, q = 4, 3, 12, 5
     A = rng.standard_normal((instances, n, p))

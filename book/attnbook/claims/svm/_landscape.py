@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnlab import curvature, models, optim, problems, svm
 from attnlab.checks import Array, BoolArray
@@ -26,24 +26,7 @@ def _change(
     return gone, moved
 
 
-@claim(
-    "svm.lemma-4",
-    "Lemma 4",
-    "gradients in W, K and Q are Lipschitz; the printed constants of K and Q lack a factor",
-    r"Under A, $\nabla\mathcal L(W)$, $\nabla_K\mathcal L$, $\nabla_Q\mathcal L$ are "
-    r"Lipschitz with "
-    r"$L_W=\frac1n\sum_i\|v\|\|z_i\|^2\|X_i\|^3(M_0\|v\|\|X_i\|+3M_1)$, $L_K=\|Q\|L_W$, "
-    r"$L_Q=\|K\|L_W$.",
-    page="svm/descent",
-    status="holds with correction",
-    correction=r"$L_K=\|Q\|^2L_W$ and $L_Q=\|K\|^2L_W$: $K$ enters through $W=KQ^\top$, the "
-    r"gradient "
-    r"is $\nabla_W\mathcal L\,Q$, and each costs a factor $\|Q\|$. Rescaling $Q\to cQ$, $K\to K/c$ "
-    r"with large $c$ violates the printed constant.",
-    instances=100,
-    errata=("svm.erratum-2", "svm.erratum-3"),
-    reason="The constant of W is loose, by a factor above 10 even where it is tightest here.",
-)
+@measures("svm.lemma-4")
 def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=5, trials=instances, rng=rng)
     for loss in ("logistic", "correlation"):
@@ -108,22 +91,7 @@ def equal_scores(instances: int, n: int, rng: np.random.Generator) -> problems.T
     return some(twin, good & (margin.norm < 8.0), instances)
 
 
-@claim(
-    "svm.assumption-b",
-    "Assumption B",
-    "unique best tokens, and all others support tokens (B.1) or equal in score (B.2)",
-    r"$\mathrm{opt}_i$ is unique and either (B.1) $(x_{i\,\mathrm{opt}_i}-x_{it})^\top "
-    r"W^{mm}z_i=1$ "
-    r"for all $t\ne\mathrm{opt}_i$, or (B.2) "
-    r"$\gamma_{it}=\gamma_{i\tau}<\gamma_{i\,\mathrm{opt}_i}$ "
-    r"for all $t,\tau\ne\mathrm{opt}_i$.",
-    status="definition",
-    page="svm/global",
-    instances=100,
-    errata=("svm.erratum-16", "svm.erratum-30"),
-    reason="Inside: wide tokens (B.1), where $W^{mm}$ is the least-norm interpolator of margins 1; "
-    "surrogates with equal scores, and $T=2$ (B.2). Outside: narrow tokens, generic scores.",
-)
+@measures("svm.assumption-b")
 def assumption_b(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     inside = all_support(instances, rng)
     margin = svm.attention_svm(inside)
@@ -165,20 +133,7 @@ def assumption_b(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     )
 
 
-@claim(
-    "svm.theorem-3",
-    "Theorem 3",
-    "under A and B nothing stops gradient descent: the gradient vanishes, the norm grows for ever",
-    r"Under A and B there is no $W$ with $\nabla\mathcal L(W)=0$, and gradient descent with "
-    r"$\eta\le O(1/L_W)$ from any $W(0)$ has $\|\nabla\mathcal L(W(k))\|_F\to0$ and "
-    r"$\|W(k)\|_F\to\infty$.",
-    page="svm/descent",
-    instances=8,
-    errata=("svm.erratum-5",),
-    reason="Limits, measured over 10,000 steps: squared gradients are summable with the bound of "
-    "Lemma 8, and in the last decade the norm gains about what $\\|W\\|\\approx"
-    "\\|W^{mm}\\|\\log k$ asks for.",
-)
+@measures("svm.theorem-3", instances=8)
 def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     for name, inside in (

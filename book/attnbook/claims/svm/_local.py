@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array, IntArray
@@ -16,22 +16,7 @@ from attnlab.checks import Array, IntArray
 DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, and gives no number
 
 
-@claim(
-    "svm.definition-2",
-    "Definition 2",
-    "support tokens have margin 1; a selection that outscores all of them is locally optimal",
-    r"With $W^{mm}_\alpha$ the solution of Att-SVM for $\alpha$, "
-    r"$T_i=\{t:(x_{i\alpha_i}-x_{it})^\top "
-    r"W^{mm}_\alpha z_i=1\}$; $\alpha$ is locally optimal if "
-    r"$\gamma_{i\alpha_i}>\gamma_{it}$ for all "
-    r"$t\in T_i$ and all $i$.",
-    status="definition",
-    page="svm/local",
-    instances=200,
-    errata=("svm.erratum-15", "svm.erratum-32"),
-    reason="Inside: the optimal tokens, which always are. Outside: the worst tokens. $T_i$ may be "
-    "empty, and then the condition says nothing (see Lemma 5).",
-)
+@measures("svm.definition-2", instances=200)
 def definition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     few = cases.separated(2, 4, 5, max(instances // 10, 5), rng)
     drawn, alpha = cases.every(few)
@@ -107,22 +92,7 @@ def stays(
     yield at_most(f"{what}: 1 - correlation then, mu / 10", gaps[-1], mu / 10.0)
 
 
-@claim(
-    "svm.theorem-7",
-    "Theorem 7",
-    "near a locally optimal direction nothing is stationary, and descent converges to it",
-    r"Under A, for locally optimal $\alpha$: (T1) some cone $\mathcal "
-    r"C_{\mu,R}(W^{mm}_\alpha)$ has "
-    r"no stationary point; (T2) gradient descent from inside it with $\eta\le O(\min(1/L_W,"
-    r"\zeta(\mu)))$ has $\|W(k)\|_F\to\infty$ and $W(k)/\|W(k)\|_F\to W^{mm}_\alpha/"
-    r"\|W^{mm}_\alpha\|_F$.",
-    page="svm/local",
-    instances=30,
-    errata=("svm.erratum-12", "svm.erratum-15", "svm.erratum-28", "svm.erratum-29"),
-    reason="With the paper's constants (67) and (74), which need support tokens in every sample; "
-    "where some have none, with their margins entering $\\delta$. At radius R a step of size "
-    "$1/L_W$ moves W by less than rounding, so the limit is measured along normalized steps.",
-)
+@measures("svm.theorem-7", instances=30)
 def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=6, min_gap=0.1, trials=8 * instances, rng=rng)
     many, alpha, found = local_selections(drawn, 4 * instances)
@@ -171,18 +141,7 @@ def _theorem_7(
     yield from stays(problem, W, constants, rng, what)
 
 
-@claim(
-    "svm.assumption-d",
-    "Assumption D",
-    "every wrong selection has a sample whose optimal token is a support token of it",
-    r"For every $\alpha\ne\mathrm{opt}$ there is $i$ with $\alpha_i\ne\mathrm{opt}_i$ and "
-    r"$\mathrm{opt}_i\in T_i$ (of the problem solved for $\alpha$).",
-    status="definition",
-    page="svm/global",
-    instances=60,
-    reason="All selections are enumerated. Inside: wide tokens; there the optimal selection is the "
-    "only locally optimal one. Outside: the bias paper's two samples.",
-)
+@measures("svm.assumption-d", instances=60)
 def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=8, min_gap=0.02, trials=instances, rng=rng)
     holds = np.asarray(svm.assumption_d(drawn).holds)
@@ -211,19 +170,7 @@ def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     )
 
 
-@claim(
-    "svm.conjecture-1",
-    "Conjecture, Section 5.2",
-    "with all tokens support and no other local direction, descent goes to the global one",
-    r"If $\mathrm{opt}_i$ are unique and B.1 and D hold, then for almost all datasets gradient "
-    r"descent with a proper constant step converges to $W^{mm}$ in direction.",
-    page="svm/global",
-    status="out of reach",
-    instances=12,
-    reason="A conjecture about almost all datasets and a limit: a check can refute it, not prove "
-    "it. Looked for: a start (0, random, or large along the direction of every wrong selection) "
-    "from which descent settles elsewhere. None was found.",
-)
+@measures("svm.conjecture-1", instances=12)
 def conjecture_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=10, min_gap=0.05, trials=8 * instances, rng=rng)
     drawn = cases.some(drawn, svm.assumption_b1(drawn).holds)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array, BoolArray
@@ -25,19 +25,7 @@ def _selected(
     return drawn, chosen, weight / weight.sum(axis=-1, keepdims=True)
 
 
-@claim(
-    "svm.equation-6",
-    "Equation 6",
-    "the trained matrix is a finite part plus its norm times a max-margin direction",
-    r"$W(k)\approx W^{fin}+\|W(k)\|_F\,\bar W^{mm}$ with $\bar W^{mm}$ the normalized solution of "
-    r"Gen-SVM for the tokens that keep a share.",
-    page="svm/many",
-    instances=40,
-    reason="A proposal without a proof or a rate: measured on concave heads over "
-    "orthonormal tokens, "
-    "where Lemma 6 says which tokens are kept. The best combination is known in closed form: "
-    "$\\gamma=\\langle W,\\bar W^{mm}\\rangle$.",
-)
+@measures("svm.equation-6", instances=40)
 def equation_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, penalty = 6, 0.3
     X = np.linalg.qr(rng.standard_normal((instances, T, T)))[0][:, None]
@@ -75,15 +63,7 @@ def equation_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     )
 
 
-@claim(
-    "svm.equation-7",
-    "Equation 7",
-    "a finite matrix reproduces any shares of the selected tokens; the direction leaves them alone",
-    r"$(x_{it}-x_{i\tau})^\top W^{fin}z_i=\log(s^\star_{it}/s^\star_{i\tau})$ for $t,\tau\in O_i$; "
-    r"Gen-SVM: $\min\|W\|_F$ with margins $\ge1$ of $O_i$ over the others and $0$ within $O_i$.",
-    page="svm/many",
-    instances=100,
-)
+@measures("svm.equation-7")
 def equation_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn, chosen, shares = _selected(instances, rng)
     finite = svm.finite_component(drawn, shares, selected=chosen)
@@ -114,23 +94,7 @@ def equation_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("the same of Att-SVM for one of them", spread, 1e-8, role="outside")
 
 
-@claim(
-    "svm.lemma-6",
-    "Lemma 6",
-    "a concave head keeps at least 2 and at most tau tokens for a range of curvatures",
-    r"For orthonormal tokens, $\gamma$ non-increasing with gaps $\gamma^{gap}_t=\gamma_t-"
-    r"\gamma_{t+1}$ and $\tau\gamma^{gap}_\tau/2>\lambda>\gamma^{gap}_1$ for some $\tau\ge2$, the "
-    r"minimiser of $\lambda\|X^\top s\|^2-v^\top X^\top s$ over the simplex has between 2 and "
-    r"$\tau$ nonzero entries.",
-    page="svm/many",
-    correction=r"Sharp: at least 2 iff $\lambda>\gamma^{gap}_1/2$, at most $\tau$ iff $\lambda\le"
-    r"\frac12\sum_{t\le\tau}(\gamma_t-\gamma_{\tau+1})$.",
-    instances=400,
-    errata=("svm.erratum-17", "svm.erratum-18"),
-    reason="The minimiser is the projection of $\\gamma/(2\\lambda)$ onto the simplex, "
-    "certified by "
-    "its optimality conditions on the model's own head. The paper's condition is sufficient.",
-)
+@measures("svm.lemma-6", instances=400)
 def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 8
     for tau in (2, 4, 7):

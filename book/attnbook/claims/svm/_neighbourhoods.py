@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._local import local_selections
 from attnlab import curvature, models, problems, svm
@@ -53,20 +53,7 @@ def advantage(problem: problems.TokenProblem, W: Array, W_mm: Array, pi: float) 
     return own - (1.0 + pi) * other
 
 
-@claim(
-    "svm.lemma-11",
-    "Lemma 11",
-    "where all margins are positive and W is long, the gradient favours the max-margin direction",
-    r"Under A and unique $\mathrm{opt}$, for $\mu>0$ (Lemma 12) and $\pi>0$ there is $R_{\pi,\mu}$ "
-    r"such that every $W\in\bar{\mathcal C}_{\mu,R}(W^{mm})$ has $\langle\nabla\mathcal L(W),W/\|W"
-    r"\|_F\rangle\ge(1+\pi)\langle\nabla\mathcal L(W),W^{mm}/\|W^{mm}\|_F\rangle$.",
-    page="svm/descent",
-    instances=60,
-    errata=("svm.erratum-10", "svm.erratum-11"),
-    reason="It survives, though its proof compares sample by sample (49), which is false for two "
-    "samples: a margin above 1 in one of them is outweighed only by the other. The radius used has "
-    "every constant explicit (`theory.svm.lemma_11_radius`).",
-)
+@measures("svm.lemma-11", instances=60)
 def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn, W_mm = separated(instances, rng)
     found = []
@@ -99,20 +86,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("the same for a W with a negative margin", found, 0.0, role="outside")
 
 
-@claim(
-    "svm.lemma-12",
-    "Lemma 12",
-    "where all margins are positive and W is long, the gradient is as large as what softmax lacks",
-    r"Under A and unique $\mathrm{opt}$, for $\mu>0$ and $R=R_\mu=O(1/\mu)$ (59): no stationary "
-    r"point in $\bar{\mathcal C}_{\mu,R}$; for $V\in S_\mu$, $W\in\bar{\mathcal C}_{\mu,R}$, "
-    r"$C\max_i(1-s_{i\,\mathrm{opt}_i})\ge-\langle\nabla\mathcal L(W),V\rangle\ge c\,\mu\min_i(1-"
-    r"s_{i\,\mathrm{opt}_i})$.",
-    page="svm/descent",
-    instances=60,
-    errata=("svm.erratum-8", "svm.erratum-9"),
-    reason="Measured with the constants of (60), whose order is reversed in print (a step that "
-    "fails), and with the least score gap in (59), where the paper prints sup.",
-)
+@measures("svm.lemma-12", instances=60)
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     drawn, W_mm = separated(instances, rng)
@@ -164,23 +138,7 @@ def crossing() -> tuple[problems.TokenProblem, Array, Array, theory.svm.LocalCon
     return pair, W_mm, cases.unit(slanted), constants
 
 
-@claim(
-    "svm.lemma-13",
-    "Lemma 13",
-    "in the cone of a local direction the gradient is as large as what softmax lacks",
-    r"Under A, for locally optimal $\alpha$ there is $\mu>0$ such that for large $R$: no "
-    r"stationary "
-    r"point in $\mathcal C_{\mu,R}(W^{mm}_\alpha)$; for $V,W\in\mathrm{cone}_\mu(W^{mm}_\alpha)$, "
-    r"$\|V\|_F=\|W^{mm}_\alpha\|_F$, $C\max_i(1-s_{i\alpha_i})\ge-\langle\nabla\mathcal L(W),V"
-    r"\rangle\ge c\min_i(1-s_{i\alpha_i})$.",
-    page="svm/local",
-    status="holds with correction",
-    correction=r"The bounds need $\|W\|_F\ge R$ of (74) too, and $T_i\ne\emptyset$ for every $i$ "
-    r"in "
-    r"(72); without support tokens the margins of such a sample must enter $\delta$ of (67).",
-    instances=60,
-    errata=("svm.erratum-9", "svm.erratum-12", "svm.erratum-32"),
-)
+@measures("svm.lemma-13", instances=60)
 def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     pair, W_mm, W, constants = crossing()
@@ -241,23 +199,7 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@claim(
-    "svm.lemma-14",
-    "Lemma 14",
-    "in the cone of a local direction the gradient favours that direction over W",
-    r"Under A, for locally optimal $\alpha$ and every $\pi>0$ there is $R_\pi$ such that "
-    r"every $W\in"
-    r"\mathcal C_{\mu,R}(W^{mm}_\alpha)$, $\mu$ of (67), has $\langle\nabla\mathcal L(W),W/\|W\|_F"
-    r"\rangle\ge(1+\pi)\langle\nabla\mathcal L(W),W^{mm}_\alpha/\|W^{mm}_\alpha\|_F\rangle$.",
-    page="svm/local",
-    status="holds with correction",
-    correction=r"$T_i\ne\emptyset$ for every $i$, or the margins of samples without support tokens "
-    r"must enter $\delta$ of (67): else their tokens come nearest inside the cone.",
-    instances=60,
-    errata=("svm.erratum-11", "svm.erratum-12", "svm.erratum-32"),
-    reason="Its proof compares sample by sample (76), which is false as in Lemma 11; summed over "
-    "samples the inequality survives, with every constant explicit.",
-)
+@measures("svm.lemma-14", instances=60)
 def lemma_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     pair, W_mm, W, constants = crossing()
     R = theory.svm.lemma_14_radius(pair, constants, PI, slope_ratio(pair))

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array
@@ -17,18 +17,7 @@ from attnlab.models import losses
 RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
 
 
-@claim(
-    "svm.assumption-a",
-    "Assumption A",
-    "the loss falls strictly, and its slope is bounded and Lipschitz on bounded intervals",
-    r"On every bounded interval: (i) $\ell$ is strictly decreasing and bounded below; (ii) $\ell'$ "
-    r"is $M_0$-Lipschitz; (iii) $|\ell'(u)|\le M_1$.",
-    status="definition",
-    page="svm/tokens",
-    instances=2000,
-    reason="Inside: the logistic, exponential and correlation losses, slopes by differences of the "
-    "loss. Outside: the exponential loss with the constants of an interval that it leaves.",
-)
+@measures("svm.assumption-a", instances=2000)
 def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     low, high, h = -2.0, 3.0, 1e-4
     u = np.sort(np.concatenate([[low, 0.0, high], rng.uniform(low, high, instances)]))
@@ -53,16 +42,7 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     )
 
 
-@claim(
-    "svm.lemma-2",
-    "Lemma 2",
-    "no finite W reaches the loss of the optimal tokens; separating them approaches it",
-    r"Under A (i), (iii), if not all tokens are optimal, $\mathcal L(W)>\mathcal L_\star="
-    r"\frac1n\sum_i\ell(\gamma_{i\,\mathrm{opt}_i})$; if $W$ separates optimal tokens, "
-    r"$\lim_{R\to\infty}\mathcal L(RW)=\mathcal L_\star$.",
-    page="svm/tokens",
-    instances=200,
-)
+@measures("svm.lemma-2", instances=200)
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for loss in losses():
         model = models.Attention(loss=loss)
@@ -123,19 +103,7 @@ def path_limit(what: str, gone: Array, role: str = "statement") -> Iterator[Meas
         yield at_most(f"its power of R (-1 is expected), median, {what}", found, -0.9, role=role)
 
 
-@claim(
-    "svm.theorem-2",
-    "Theorem 2",
-    "regularization paths: W goes to the Frobenius max-margin direction, (K, Q) to the nuclear one",
-    r"Under A (i), (iii), unique optimal tokens and feasibility, $\bar W_R/R\to W^{mm}/"
-    r"\|W^{mm}\|_F$ and $\mathrm{dist}(\bar K_R\bar Q_R^\top/R,\ \mathcal W^{mm}_\star/C_\star)"
-    r"\to0$; with $m=d$ the second problem is convex.",
-    page="svm/norms",
-    instances=8,
-    errata=("svm.erratum-14", "svm.erratum-28"),
-    reason="A limit, measured by its rate: both distances fall like 1/R over two decades. The path "
-    "is the better of two certified local minimisers, not proven global.",
-)
+@measures("svm.theorem-2", instances=8)
 def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.2, trials=2 * instances + 4, rng=rng)
     drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
@@ -156,20 +124,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("largest distance between the two directions", away, 0.02, role="outside")
 
 
-@claim(
-    "svm.lemma-3",
-    "Lemma 3",
-    "if a convex nuclear solution has rank at most m, the rank limit changes nothing",
-    r"If $\mathcal W^{mm}_\star\cap\mathcal W^{mm}_{cvx}\ne\emptyset$ then $C_\star=C_{cvx}$ and "
-    r"$\mathcal W^{mm}_\star\subseteq\mathcal W^{mm}_{cvx}$; if $\mathcal W^{mm}_{cvx}$ has "
-    r"rank at "
-    r"most $m$ throughout, the two are equal.",
-    page="svm/norms",
-    instances=6,
-    errata=("svm.erratum-13", "svm.erratum-20"),
-    reason="The rank-limited side is found without the convex one: by the path of factors with m "
-    "columns, scaled to margin 1.",
-)
+@measures("svm.lemma-3", instances=6)
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=3, d=4, min_gap=0.2, trials=instances, rng=rng)
     convex = svm.attention_svm(drawn, norm="nuc")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._cones import beyond_the_radius, cornered, local_path, without_a_cone
 from attnbook.claims.svm._paths import RADII, distances, path_limit
@@ -17,33 +17,7 @@ from attnlab import curvature, models, problems, svm
 from attnlab.checks import IntArray
 
 
-@claim(
-    "svm.theorem-10",
-    "Theorem 10",
-    "local regularization paths for sequences, general heads and norms",
-    r"If SAtt-SVM is feasible, $\alpha$ locally optimal, and A and E hold, then for small "
-    r"$\epsilon$ "
-    r"and $R_0=O(1/\epsilon)$ the conic path $\bar W(R)=\min_{\mathcal "
-    r"C^\diamond_{\epsilon,R_0},\|W"
-    r"\|_\diamond\le R}\mathcal L$ has $\mathrm{dist}(\bar W(R)/(R\,\Xi_\diamond),\mathcal W^{mm}_"
-    r"\alpha)\to0$; for unique $\mathrm{opt}$ the same over $\mathcal R_m$.",
-    page="svm/sequences",
-    status="holds with correction",
-    correction=r"$\alpha$ must have support tokens wherever a token scores higher (Lemma 16), and "
-    r"$\bar W(R)$ is an $\arg\min$. The proof's last radius needs 8 where it prints 4: "
-    r"$R>\frac1{\delta\Xi_\diamond}\log(8CTnB/c_\alpha)$.",
-    instances=4,
-    errata=(
-        "svm.erratum-19",
-        "svm.erratum-20",
-        "svm.erratum-23",
-        "svm.erratum-24",
-        "svm.erratum-32",
-    ),
-    reason="Limits measured by their rate for three positions of a sequence; the two bounds "
-    "that the "
-    "proof compares, (99) and (100), are measured on the loss itself.",
-)
+@measures("svm.theorem-10", instances=4)
 def theorem_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from without_a_cone()
     drawn = problems.sequence(
@@ -105,23 +79,7 @@ def _two_bounds(
         yield at_most(f"(100) against (99) at the {which} radius", high, low, role=role)
 
 
-@claim(
-    "svm.corollary-1",
-    "Corollary 1",
-    "the global regularization path goes to the max-margin set of its norm",
-    r"Under A, E, unique $\mathrm{opt}$: $\bar W_{\diamond,R}=\min_{W\in\mathcal R_m,\|W\|_\diamond"
-    r"\le R}\mathcal L(W)$ has $\lim_{R\to\infty}\mathrm{dist}(\bar W_{\diamond,R}/R,\ "
-    r"\mathcal W^{mm}"
-    r"_\diamond)$, with $\mathcal W^{mm}_\diamond$ normalized to unit $\diamond$-norm.",
-    page="svm/norms",
-    status="holds with correction",
-    correction=r"$\bar W_{\diamond,R}\in\arg\min$, and the limit is 0: the printed line ends "
-    r"before "
-    r"its value.",
-    instances=6,
-    errata=("svm.erratum-22", "svm.erratum-23"),
-    reason="Read literally the path is a number, min L. Norms: Frobenius and nuclear.",
-)
+@measures("svm.corollary-1", instances=6)
 def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = positions(instances, rng)
     margin = svm.attention_svm(drawn)
@@ -134,20 +92,7 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield from path_limit("the nuclear direction, m = 3", distances(drawn, 3), "correction")
 
 
-@claim(
-    "svm.corollary-2",
-    "Corollary 2",
-    "Theorem 2 for sequences, sequence masks included",
-    r"Under A, E, unique $\mathrm{opt}$ and feasibility: $\bar W_R/R\to W^{mm}/\|W^{mm}\|_F$ and "
-    r"$\mathrm{dist}(\bar Q_R\bar K_R^\top/R,\ \mathcal W^{mm}_\star/\|W^{mm}_\star\|_\star)\to0$.",
-    page="svm/norms",
-    status="holds with correction",
-    correction=r"$\bar K_R\bar Q_R^\top$, as everywhere else ($W=KQ^\top$); and $m=d$, or the "
-    r"solution must be assumed unique: with a rank limit the Frobenius problem can have several.",
-    instances=6,
-    errata=("svm.erratum-19", "svm.erratum-22"),
-    reason="Limits measured by their rate, for full and for causal attention.",
-)
+@measures("svm.corollary-2", instances=6)
 def corollary_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = positions(instances, rng)
     path = svm.regularization_path(models.Attention(factors=4), drawn, [RADII[-1]])

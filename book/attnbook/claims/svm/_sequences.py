@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import claim
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._cones import cone_membership
 from attnlab import models, problems, svm
@@ -24,21 +24,7 @@ def positions(instances: int, rng: np.random.Generator, d: int = 4) -> problems.
     return drawn.trial(np.arange(min(instances, drawn.trials[0])))
 
 
-@claim(
-    "svm.definition-4",
-    "Definition 4",
-    "support and local optimality for every position of a sequence",
-    r"With $F_{ikt}=x_{it}z_{ik}^\top$ and $W^{mm}_\alpha$ of SAtt-SVM, $T_{ik}=\{t:\langle "
-    r"F^\alpha_"
-    r"{ik}-F_{ikt},W^{mm}_\alpha\rangle=1\}$ (possibly empty); $\alpha$ is locally optimal if "
-    r"$\gamma^\alpha_{ik}>\gamma_{ikt}$ for all $t\in T_{ik}$ and all $i,k$.",
-    status="definition",
-    page="svm/sequences",
-    instances=100,
-    errata=("svm.erratum-19", "svm.erratum-20"),
-    reason="Positions are rows that share their tokens; with a causal mask hidden tokens ask "
-    "nothing. Inside: the optimal tokens. Outside: the worst ones.",
-)
+@measures("svm.definition-4")
 def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     whole = problems.sequence(n=2, T=3, d=7, min_gap=0.01, trials=instances, rng=rng)
     masked = problems.causal(n=2, T=3, d=7, min_gap=0.01, trials=instances, rng=rng)
@@ -66,27 +52,7 @@ def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield equal("tokens seen by the positions of a sequence", rows[:, :, 1:], rows[:, :, :1])
 
 
-@claim(
-    "svm.lemma-15",
-    "Lemma 15",
-    "the paths of (K, Q) and of W in the nuclear norm are the same, up to a rotation",
-    r"For $K,Q\in\mathbb R^{d\times m}$ and every $R$ there is a one-to-one map between the "
-    r"solutions "
-    r"of $\min_{\operatorname{rank}W\le m,\|W\|_\star\le R}\mathcal L(W)$ and the products "
-    r"$\bar K_R"
-    r"\bar Q_R^\top$ of those of $\min_{\|K\|_F^2+\|Q\|_F^2\le2R}\mathcal L(K,Q)$.",
-    page="svm/norms",
-    status="holds with correction",
-    correction=r"The optimal values are equal and $\bar K_R\bar Q_R^\top$ runs over the "
-    r"solutions in "
-    r"$W$; factors are not determined: $(KO,QO)$ with $O$ orthogonal has the same product "
-    r"and norm.",
-    instances=8,
-    errata=("svm.erratum-19", "svm.erratum-20", "svm.erratum-21"),
-    reason="Read as a map between solutions $(\\bar K_R,\\bar Q_R)$ and $\\bar W_R$, which "
-    "is how it "
-    "is proven and used.",
-)
+@measures("svm.lemma-15", instances=8)
 def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = positions(instances, rng)
     model, plain, R = models.Attention(factors=3), models.Attention(), 20.0
@@ -95,67 +61,56 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     turn = np.linalg.qr(rng.standard_normal((*drawn.trials, 3, 3)))[0]
     turned = {"K": K @ turn, "Q": Q @ turn}
     there = np.linalg.norm(turned["K"] - K, axis=(-1, -2)) / np.linalg.norm(K, axis=(-1, -2))
-    yield at_most("distance of two solutions with one product", there, 1e-6)
-    yield equal(
-        "their products", turned["K"] @ turned["Q"].swapaxes(-1, -2), W, size=R, role="correction"
-    )
-    cost = [
-        (A**2).sum(axis=(-1, -2)) + (B**2).sum(axis=(-1, -2)) for A, B in ((K, Q), turned.values())
-    ]
-    yield equal("their norms", cost[0], cost[1], role="correction")
+    yield at_most("distance of two solutions with one product", there, 1e-6, role="outside")
+    cost = [(A**2 + B**2).sum(axis=(-1, -2)) / 2.0 for A, B in ((K, Q), turned.values())]
+    yield equal("half the squares of both, R", np.array(cost), R, within=1e-5)
     yield equal(
         "loss of the factors, of the product",
         model.value_and_grad(turned, drawn)[0],
         plain.value_and_grad({"W": W}, drawn)[0],
-        role="correction",
     )
     A, B = (rng.standard_normal((200, 4, 3)) for _ in range(2))
     half = (np.linalg.norm(A, axis=(1, 2)) ** 2 + np.linalg.norm(B, axis=(1, 2)) ** 2) / 2.0
-    yield at_most(
-        "nuclear norm of a product, half the squares of its factors",
-        np.linalg.norm(A @ B.swapaxes(1, 2), "nuc", axis=(1, 2)),
-        half,
-        role="correction",
-    )
+    what = "nuclear norm of a product, half the squares of its factors"
+    yield at_most(what, np.linalg.norm(A @ B.swapaxes(1, 2), "nuc", axis=(1, 2)), half)
     U, values, Vt = np.linalg.svd(A @ B.swapaxes(1, 2), full_matrices=False)
     root = np.sqrt(values)[:, None, :]
     half = (
         np.linalg.norm(U * root, axis=(1, 2)) ** 2
         + np.linalg.norm(Vt.swapaxes(1, 2) * root, axis=(1, 2)) ** 2
     ) / 2.0
-    yield equal("the same for balanced factors", half, values.sum(axis=-1), role="correction")
-    yield equal(
-        "nuclear norm of the path's product, R",
-        np.linalg.norm(W, "nuc", axis=(-1, -2)),
-        R,
-        within=1e-5,
-        role="correction",
-    )
+    yield equal("the same for balanced factors", half, values.sum(axis=-1))
+    size = np.linalg.norm(W, "nuc", axis=(-1, -2))
+    yield equal("nuclear norm of the path's product, R", size, R, within=1e-5)
     # the product is stationary for W on the nuclear ball: -grad is in the ball's normal cone
     G, _ = cases.downhill(plain, drawn, W)
     size = np.linalg.norm(G, 2, axis=(-1, -2))
-    yield equal(
-        "(-grad, W) over R |grad|, 1",
-        cases.inner(G, W) / (R * size),
-        1.0,
-        within=1e-3,
-        role="correction",
-    )
+    yield equal("(-grad, W) over R |grad|, 1", cases.inner(G, W) / (R * size), 1.0, within=1e-3)
+    noise = cases.unit(rng.standard_normal(W.shape))
+    least = np.asarray(plain.evaluate({"W": W}, drawn).log_excess, float)
+    for what, start in (
+        ("nearby", 0.9 * W + 0.02 * R * noise),
+        ("0", 0.0 * W),
+        ("afar", R / 4.0 * noise),
+    ):
+        found = _on_the_nuclear_ball(drawn, start, R, 1000)
+        rival = np.asarray(plain.evaluate({"W": found}, drawn).log_excess, float)
+        yield at_least(f"log of the excess loss of W from {what}, of the product", rival, least)
+        if what == "nearby":
+            yield at_most("the same two, the other way round", rival, least + 0.05)
 
 
-@claim(
-    "svm.definition-5",
-    "Definition 5",
-    "the separating cone of a sequence; the printed minimum forgets the positions",
-    r"$\mathrm{cone}_\epsilon(\alpha)=\{W\in\mathcal R_m:\min_{i\in[n]}\max_{t\in\mathrm{low}_{ik}}"
-    r"\min_{\tau\in\mathrm{high}_{ik}}\langle F_{ikt}-F_{ik\tau},W\rangle\ge\epsilon\|W\|_F\}$.",
-    page="svm/sequences",
-    status="definition",
-    correction=r"The outer minimum runs over $i\in[n]$ and $k\in[K]$: as printed $k$ is free.",
-    instances=200,
-    errata=("svm.erratum-20", "svm.erratum-25"),
-    reason="The printed formula is read with k = 1.",
-)
+def _on_the_nuclear_ball(problem: problems.TokenProblem, W: Array, R: float, steps: int) -> Array:
+    """Frank and Wolfe's method on W: no factors, no limit on the rank."""
+    model = models.Attention()
+    for k in range(steps):
+        U, _, Vt = np.linalg.svd(cases.downhill(model, problem, W)[0])
+        corner = R * U[..., :, :1] @ Vt[..., :1, :]
+        W = W + 2.0 / (k + 20.0) * (corner - W)
+    return W
+
+
+@measures("svm.definition-5", instances=200)
 def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     instances = max(instances, 60)
     drawn = problems.sequence(n=2, T=3, d=3, trials=instances, rng=rng)
@@ -179,38 +134,13 @@ def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("all matrices are members", found, 1.0, role="outside")
 
 
-@claim(
-    "svm.lemma-16",
-    "Lemma 16",
-    "Lemma 5 for sequences, with the same gap: a selection needs support tokens to have a cone",
-    r"If $W^{mm}_\alpha$ exists: $\alpha$ locally optimal $\Rightarrow "
-    r"W^{mm}_\alpha\in\mathrm{cone}"
-    r"_\epsilon(\alpha)$ for small $\epsilon>0$; otherwise never; $\mathrm{cone}_\epsilon(\mathrm{"
-    r"opt})=\mathcal R_m$ for unique $\mathrm{opt}$.",
-    page="svm/local",
-    status="holds with correction",
-    correction=r"$T_{ik}\ne\emptyset$ wherever $\mathrm{high}_{ik}\ne\emptyset$.",
-    instances=60,
-    errata=("svm.erratum-20", "svm.erratum-25", "svm.erratum-32"),
-)
+@measures("svm.lemma-16", instances=60)
 def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sequence(n=1, T=3, d=3, self_attention=False, trials=instances, rng=rng)
     yield from cone_membership(drawn, rng)
 
 
-@claim(
-    "svm.assumption-e",
-    "Assumption E",
-    "the head preserves the top score under mixtures with lower-scoring tokens",
-    r"$h_k$ are $L_h$-Lipschitz, and for some $c_\alpha>0$ every convex combination $x(s)$ over "
-    r"$\mathrm{low}^\alpha_{ik}\cup\{\alpha_{ik}\}$ has $Y_{ik}h_k(x(s))\le\gamma^\alpha_{ik}-c("
-    r"1-s_{\alpha_{ik}})$.",
-    status="definition",
-    page="svm/many",
-    instances=300,
-    reason="Inside: linear heads with the $c_\\alpha$ of (87), attained at corners; convex (ReLU) "
-    "heads with labels +1. Outside: the same heads with labels -1.",
-)
+@measures("svm.assumption-e", instances=300)
 def assumption_e(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sequence(n=2, T=3, d=4, trials=instances, rng=rng)
     alpha = cases.random_selection(drawn, rng)

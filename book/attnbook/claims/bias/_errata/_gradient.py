@@ -7,28 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._records import EXTRACTION
-from attnbook.claims._registry import erratum
 from attnbook.claims.bias._errata._tools import copies, leads
 from attnlab import models, problems, svm
 
 
-@erratum(
-    "bias.erratum-6",
-    "Lemma 7, equation (36)",
-    "the factor 0.5 nu / (2 B^2 Lambda) is upside down: what is asked of R' does not give (33)",
-    printed=r"(33) holds once $e^{0.5\nu R'}\ge0.5\nu(2B^2\Lambda)^{-1}(n-1)(T-1)(4T)^2\rho$, "
-    r"$\rho=\max_{I_3}\ell_i(\gamma_{i\,\mathrm{opt}}-\gamma_i)/\min_{I_1}\ell_i"
-    r"(\gamma_{i\,\mathrm{opt}}-\gamma_i)$; hence $R'\ge2\epsilon^{-1}\log(4n(B^2\Lambda)^{-1}"
-    r"\Upsilon T^3\epsilon^{-1})$.",
-    correct=r"$e^{0.5\nu R'}\ge2B^2\Lambda(0.5\nu)^{-1}(n-1)(T-1)(4T)^2\rho$; hence "
-    r"$R'\ge2\epsilon^{-1}\log(64nB^2\Lambda\Upsilon T^3\epsilon^{-1})$.",
-    page="bias/growth",
-    reason="In $R_\\epsilon$ the second logarithm, with its factor 5, hides the slip unless "
-    "$n\\Upsilon$ is far above $(20TB^2\\Lambda/\\epsilon)^4$.",
-    about=("bias.lemma-7",),
-)
+@measures("bias.erratum-6")
 def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     nu = np.exp(rng.uniform(np.log(0.02), np.log(0.2), instances))
     nu[0] = 0.02
@@ -71,19 +56,7 @@ def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(what, 0.5 * nu * R / size, asked, role=role)
 
 
-@erratum(
-    "bias.erratum-7",
-    "Lemma 7, last display",
-    "the proof ends with R_eps >= 1/Lambda; it means R_eps = Lambda R'",
-    printed=r"$R_\epsilon\ge\Lambda^{-1}=2\Lambda\epsilon^{-1}(\log(4n(B^2\Lambda)^{-1}\Upsilon T^3"
-    r"\epsilon^{-1})\vee5\log(20TB^2\Lambda\epsilon^{-1}))$.",
-    correct=r"$R_\epsilon=\Lambda R'=2\Lambda\epsilon^{-1}(\dots)$: a norm of $W_t$ that makes "
-    r"$R'=\|W_t\|/\|W_{mm}\|$ at least $10\epsilon^{-1}\log(10T\delta^{\max}/\epsilon)$, as cases "
-    r"1 and 2 ask.",
-    page="bias/growth",
-    instances=30,
-    about=("bias.lemma-7",),
-)
+@measures("bias.erratum-7", instances=30)
 def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, T = 4, 3
     drawn = problems.orthogonal(n=n, T=T, d=30, rho=0.2, trials=instances, rng=rng)
@@ -105,21 +78,7 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least(what + "R_eps", radius / size, asked, role="correction")
 
 
-@erratum(
-    "bias.erratum-8",
-    "Lemma 7, case 1",
-    "the set N is cut by the rescaled logits: a tilde is missing",
-    printed=r"$N=\{\tau:a_{i\,\mathrm{opt}}-a_{i\tau}\le1+0.4\nu\}$ with $a=XW_tx_1$; then "
-    r"$\sum_{\tau\notin N}\varphi_\tau\le Te^{-0.1R'\nu}\sum_{\tau\ne\mathrm{opt}}\varphi_\tau$ "
-    r"for samples with $\delta^{\min}\le0.3\nu$ and $\delta^{\max}\ge0.5\nu$.",
-    correct=r"The same with $\tilde a=X\tilde W_tx_1$, $\tilde W_t=W_t\|W_{mm}\|/\|W_t\|$, in "
-    r"place of $a=R'\tilde a$ (in case 2 as well).",
-    status=EXTRACTION,
-    reason="A missing accent: the text extracted from the PDF may have lost it, though it keeps it "
-    "in the lines around.",
-    page="bias/growth",
-    about=("bias.lemma-7",),
-)
+@measures("bias.erratum-8")
 def erratum_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     from scipy.special import softmax
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._records import EXTRACTION
-from attnbook.claims._registry import erratum
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
 
@@ -25,24 +24,7 @@ def _marked(drawn: problems.TokenProblem) -> tuple[Array, Array]:
     return best, other
 
 
-@erratum(
-    "bias.erratum-9",
-    "Theorems 4 and 10, and Section 1",
-    "the decoder is to be normalized, the attention term carries a norm, the share is 1/12",
-    printed=r"$\min_iy_iu_t^\top x_{i\,\mathrm{opt}_i}\ge\frac\gamma4-"
-    r"\frac1{1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t)}$; in the proof the sign of the exponent is "
-    r"the other one; the contributions in Section 1 say that $u$ \"converges, in direction, to "
-    r"$u_{mm}$\" at $O(t^{-\eta})$.",
-    correct=r"$\min_iy_i\bar u_t^\top x_{i\,\mathrm{opt}_i}\ge\frac\gamma{12}-"
-    r"\frac{\rho\sqrt{1.5d}}{1+\exp(\eta(8B^2\Lambda^2)^{-1}\log t)}$: the displayed loss bound "
-    r"over $\|u_t\|\le3\eta t^{1/3}$ is $\gamma/12$. Proved is a share of the margin, as Section "
-    r"4.2 says itself, and no direction.",
-    page="bias/decoder",
-    reason="The theorem's start, $t\\ge e^{B^2\\Lambda/\\eta}$, is out of reach; measured are the "
-    "steps of its proof, on exact instances, and a run of the analysed update.",
-    instances=3,
-    about=("bias.theorem-4", "bias.theorem-10"),
-)
+@measures("bias.erratum-9", instances=3)
 def erratum_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     eta, steps = 0.002, 100
     drawn = problems.gaussian(n=3, T=2, d=120, rho=0.6, alpha=6.0, trials=instances, rng=rng)
@@ -100,22 +82,7 @@ def erratum_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least("its correlation with u_mm, given that margin", cosine, 0.99, role="step")
 
 
-@erratum(
-    "bias.erratum-10",
-    "Lemma 11 and equation (40)",
-    "the sum runs over t' and not t, and each step is worth (t+1)^(-2/3), not (t+1)^(-1/3)",
-    printed=r"$\gamma^t_{j\,\mathrm{opt}}-\gamma^t_j\ge\eta\omega_2\sum_{t'=0}^{t-1}(t+1)^{-2/3}$, "
-    r"by increments $\ge\eta(t+1)^{-1/3}\omega_2$ (40), from "
-    r"$\ldots\ge\frac{2\rho\alpha}{\sqrt{1.5}n}\sqrt{\log(10n^2/\delta)}\ge\omega_1$, "
-    r"$\omega_1=\frac{\alpha\rho}8\sqrt{d/n}$.",
-    correct=r"$\sum_{t'=0}^{t-1}(t'+1)^{-2/3}$; increments $\ge\eta(t+1)^{-2/3}\omega_2$; and "
-    r"$\omega_2=\frac{\alpha\rho}n\sqrt{\log(10n^2/\delta)}$ in place of $\omega_1$.",
-    page="bias/decoder",
-    instances=3,
-    reason="The run does not meet Condition 1, whose constants are not given. The missing prime "
-    "may be lost in the text extracted from the PDF; the other two are not of that kind.",
-    about=("bias.lemma-11",),
-)
+@measures("bias.erratum-10", instances=3)
 def erratum_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, d, rho, alpha, delta, eta, steps = 2, 100, 0.1, 6.0, 0.1, 0.002, 600
     drawn = problems.gaussian(n=n, T=2, d=d, rho=rho, alpha=alpha, trials=instances, rng=rng)
@@ -155,22 +122,7 @@ def erratum_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("what (41) gives, against omega_2", shown, second, role="correction")
 
 
-@erratum(
-    "bias.erratum-11",
-    "Theorem 8, the telescoped product",
-    "the sum runs over t', whose prime is missing; and brackets that match no other",
-    printed=r"$\hat L(\theta_{t+1})\le\exp(-\sum_{t'=0}^t\frac{\eta\omega_1}2(t+1)^{-2/3})"
-    r"\hat L(\theta_0)$ by telescoping; before it, brackets close in "
-    r"$\frac{8\eta^2\omega_0(t+1)^{2/3})}{(t+1)^{4/3})}$ that were not opened.",
-    correct=r"$(t'+1)^{-2/3}$ under the sum, which is at least $(t+1)^{1/3}$ in all; and "
-    r"the factor of one step is at most $1-\frac{\eta\omega_1}{(t+1)^{2/3}}+\frac{8\eta^2\omega_0"
-    r"(t+1)^{2/3}}{(t+1)^{4/3}}$.",
-    status=EXTRACTION,
-    reason="A prime and two brackets: the text extracted from the PDF may have lost or added them. "
-    "The last line is the same with and without.",
-    page="bias/decoder",
-    about=("bias.theorem-2", "bias.theorem-8"),
-)
+@measures("bias.erratum-11")
 def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     t = np.unique(rng.integers(1, 2000, size=instances))
     rate = 0.05  # eta omega_1 / 2

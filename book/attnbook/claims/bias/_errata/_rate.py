@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.bias._errata._tools import copies
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
@@ -21,19 +21,7 @@ def _two_sided(T: int) -> problems.TokenProblem:
     return problems.TokenProblem(X, X[:, 0], np.array([1.0]), np.array([1.0, 0.0]))
 
 
-@erratum(
-    "bias.erratum-3",
-    "Theorem 5",
-    "t_0 must be at least c, not log c, for the norm to have reached R_eps",
-    printed=r"$t_0=(10B\Lambda/\sqrt\eta)^3\vee\log c$ with "
-    r"$c=\eta T(n\Upsilon(B^2\Lambda)^{-2}T^2\vee5)/(20\Lambda)$; from there on "
-    r"$\|W_t\|\ge\eta t/(4B^2\Lambda)\ge R_{\epsilon_t}$, "
-    r"$\epsilon_t=80B^2\Lambda^2\log t/(\eta t)$.",
-    correct=r"$t_0=(10B\Lambda/\sqrt\eta)^3\vee c$: the proof needs $\log t\ge\log c$. (With (36) "
-    r"mended too, $c=\eta T(16n\Upsilon T^2\vee5)/(20\Lambda)$.)",
-    page="bias/rate",
-    about=("bias.theorem-1", "bias.theorem-5"),
-)
+@measures("bias.erratum-3")
 def erratum_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shares: dict[bool, list[float]] = {True: [], False: []}
     logs, B = [], 1.0
@@ -64,18 +52,7 @@ def erratum_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least("log t_0 against log c, as used", reached, asked, role="step")
 
 
-@erratum(
-    "bias.erratum-4",
-    "Lemma 8, equation (38)",
-    "the attention rate begins at (B^2 Lambda)^4 C, not squared, and a factor log t is dropped",
-    printed=r"For $t\ge2^{11}(B^2\Lambda)^2C$: $4\eta B^2\sqrt{2C}\sqrt t-\eta t/(4B^2\Lambda^2)"
-    r"\le-\eta t/(8B^2\Lambda^2)$, where $\sqrt{2C/t}$ stands for the distance "
-    r"$\sqrt{2C}\log t/\sqrt t$ of Theorem 5.",
-    correct=r"$t/(\log t)^2\ge2^{11}(B^2\Lambda)^4C$, with $\log t$ kept in (38).",
-    page="bias/growth",
-    instances=30,
-    about=("bias.lemma-1", "bias.lemma-8"),
-)
+@measures("bias.erratum-4", instances=30)
 def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.orthogonal(n=4, T=3, d=30, rho=0.2, trials=instances, rng=rng)
     size = svm.attention_svm(drawn).norm
@@ -104,20 +81,7 @@ def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     )
 
 
-@erratum(
-    "bias.erratum-5",
-    "Appendix A.4",
-    "Theorem 1 bounds the correlation from below; it is A.4 that bounds it from above",
-    printed=r'"In Th. 1, we showed an upper bound on the correlation $\langle\bar W_t,\bar W_{mm}'
-    r'\rangle\le1-\tilde\Omega(t^{-1})$"; the example is to "derive a lower bound on the '
-    r'correlation".',
-    correct=r"Theorem 1 is the lower bound $\ge1-C(\log t)^2/t$, and A.4 the upper bound: on its "
-    r"example $1-\langle\bar W_t,\bar W_{mm}\rangle\approx(\|W_0\|^2-(W_0^{11})^2)/(2\|W_t\|^2)"
-    r"=\Theta(t^{-2})$.",
-    page="bias/rate",
-    instances=10,
-    about=("bias.theorem-1", "bias.theorem-5", "bias.section-a4"),
-)
+@measures("bias.erratum-5", instances=10)
 def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     eta = 0.5
     first = theory.bias.waiting_time(eta, 1.0, 1.0, n=1, T=2, conditioning=np.exp(1.0))

@@ -7,28 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, equal
-from attnbook.claims._registry import erratum
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
 
 FIXED = models.Attention(loss="exponential", start="zero")
 
 
-@erratum(
-    "bias.erratum-15",
-    "Section 4.3, expansion of (12)",
-    "the terms of the other samples enter with a plus, not a minus",
-    printed=r"$(x_{i\,\mathrm{opt}}-x_{i\tau})^\top(-\nabla_W\hat L)x_{i1}=\frac{\ell_i}n"
-    r"(\gamma_{i\,\mathrm{opt}}-\gamma_i)\varphi_i(1-\varphi_i)\|x_{i1}\|^2\|x_{i\,\mathrm{opt}}-"
-    r"x_{i\tau}\|^2-\frac1n\sum_{j\ne i}\ell_j(\gamma_{j\,\mathrm{opt}}-\gamma_j)\varphi_j"
-    r"(1-\varphi_j)x_{i1}^\top x_{j1}(x_{j\,\mathrm{opt}}-x_{j\tau})^\top(x_{i\,\mathrm{opt}}-"
-    r"x_{i\tau'})$.",
-    correct=r"The same with $+\frac1n\sum_{j\ne i}$. The proof bounds that sum in absolute value, "
-    r"so nothing else changes.",
-    page="bias/decoder",
-    about=("bias.lemma-11", "bias.theorem-2"),
-)
+@measures("bias.erratum-15")
 def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, d = 4, 5
     drawn = problems.sphere(n=n, T=2, d=d, trials=instances, self_attention=True, rng=rng)
@@ -50,24 +37,7 @@ def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield equal(f"{what}plus the other samples", moved, own + others, size=size, role="correction")
 
 
-@erratum(
-    "bias.erratum-16",
-    "Example 1, Lemma 6 and Figure 2",
-    "the data of Figure 2 are too narrow for Assumption 1; wide data need long means as well",
-    printed=r'Figure 2 is drawn from "synthetic data with nearly orthogonal tokens (Example 1 with '
-    r'$\sigma=0$)": $n=20$, $T=6$, $d=100$, $U=1$, $\rho=0.05$. By Lemma 6, data of Example 1 '
-    r"with $d\gtrsim n^2T^2\log(4n/\delta)$ satisfy Assumption 1.",
-    correct=r"By the proof of Lemma 6 Assumption 1 holds once "
-    r"$d\ge(8n\Upsilon T)^2\log(4n/\delta)$ and "
-    r"$U^2\ge8n\Upsilon T\rho^2\sqrt{d\log(4n/\delta)}$ (the latter as Example 1 asks, in "
-    r"orders). The data of Figure 2 miss it by a factor of about 500, and normalized descent "
-    r"finds $W_{mm}$ on them all the same: the assumption is sufficient, far from necessary.",
-    page="bias/setting",
-    instances=4,
-    reason="The paper does not say that the data of Figure 2 satisfy Assumption 1; a reader may "
-    "take it so, as the figure is said to match the theorems.",
-    about=("bias.assumption-1", "bias.example-1", "bias.lemma-6"),
-)
+@measures("bias.erratum-16", instances=4)
 def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     figure = problems.orthogonal(n=20, T=6, d=100, rho=0.05, trials=instances, rng=rng)
     found = theory.bias.orthogonality(figure)
@@ -110,19 +80,7 @@ def _adverse(n: int, d: float, alpha: float, logs: float) -> Array:
     return np.asarray(np.linalg.cholesky(gram))
 
 
-@erratum(
-    "bias.erratum-17",
-    "Lemma 12",
-    "the sum over samples loses a factor n, and then d >= (12n)^2 log no longer suffices",
-    printed=r"$0.5\alpha^2\rho^2d-2(n-1)\alpha^2\rho^2\sqrt\cdot-2n\alpha\rho^2\sqrt\cdot\ge0.5"
-    r"\alpha^2\rho^2d-4\alpha^2\rho^2\sqrt\cdot\ge\frac13\alpha^2\rho^2d$, where "
-    r"$\sqrt\cdot=\sqrt{d\log(10n^2/\delta)}$ and $d\ge(12n)^2\log(10n^2/\delta)$.",
-    correct=r"$-4n\alpha^2\rho^2\sqrt\cdot$, and $d\ge(24n)^2\log(10n^2/\delta)$ for "
-    r"$\frac13\alpha^2\rho^2d$. Condition 1 has room for it.",
-    page="bias/decoder",
-    instances=30,
-    about=("bias.lemma-12",),
-)
+@measures("bias.erratum-17", instances=30)
 def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     alpha, delta = 6.0, 0.1
     rows = []

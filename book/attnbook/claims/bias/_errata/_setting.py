@@ -7,23 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
-from attnbook.claims._registry import erratum
 from attnlab import models, problems
 
 
-@erratum(
-    "bias.erratum-1",
-    "Section 2 and equations (51)-(53)",
-    "W stands for W_K W_Q', not W_Q W_K'; and the logits are X W x_1, not X W' x_1",
-    printed=r"$W:=W_QW_K^\top$ turns $\varphi(XW_QW_K^\top X^\top)$, read at the first token, into "
-    r"(1), $\varphi(XWx_1)$; and (51)-(53) write the same model as "
-    r"$u^\top X^\top\varphi(XW^\top x_1)$.",
-    correct=r"$W:=W_KW_Q^\top$: row 1 of $XW_QW_K^\top X^\top$ is $(XW_KW_Q^\top x_1)^\top$; and "
-    r"$W$ in place of $W^\top$ in (51)-(53), whose bounds are the same for both.",
-    page="bias/attention",
-    about=("bias.lemma-13",),
-)
+@measures("bias.erratum-1")
 def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     from scipy.special import softmax
 
@@ -46,21 +35,7 @@ def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield equal(f"output of the model, {name}", literal, outputs, size=1.0, role=role)
 
 
-@erratum(
-    "bias.erratum-2",
-    "Section 3.1, Table 1 and equation (22)",
-    "three forms of Upsilon that differ, of which only the proof's bounds the ratio of losses",
-    printed=r"$\Upsilon=\kappa_+\log\kappa_+/\log\kappa_-$ with $\kappa_\pm$ the extremes of "
-    r"$e^{\gamma_{\mathrm{opt}}-\gamma}$ (main text); $\kappa\,\min_ie^{\gamma_{i\,\mathrm{opt}}}/"
-    r"\max_ie^{\gamma_i}$ with $\kappa=\max\mathrm{gap}/\min\mathrm{gap}$ (Table 1), and there "
-    r"$\zeta=\max\mathrm{gap}/\max_ie^{\gamma_i}$. Step (22): "
-    r"$\kappa\max_i\ell_i/\min_i\ell_i\le\Upsilon$; Theorem 6: a GD step moves no logit "
-    r"difference by more than $\eta B^4\zeta$.",
-    correct=r"$\Upsilon=\kappa\,\max_ie^{\gamma_{i\,\mathrm{opt}}}/\min_ie^{\gamma_i}$, as "
-    r"in (22), and $\zeta=\max\mathrm{gap}/\min_ie^{\gamma_i}$.",
-    page="bias/setting",
-    about=("bias.assumption-1", "bias.theorem-6"),
-)
+@measures("bias.erratum-2")
 def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     best, other = np.array([1.0, 2.0]), np.array([0.0, 0.5])
     forms = {

@@ -7,32 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.bias._errata._tools import at_optimal, copies, leads
 from attnlab import models, optim, problems, svm
 
 MODEL = models.Attention(loss="exponential", start="zero")
 
 
-@erratum(
-    "bias.erratum-12",
-    "Theorem 7",
-    "upsilon is never defined (nu is another), phi needs two sides, omega_2 may be below 1",
-    printed=r"$t_0=\omega_2\nu(\dots)$ and $\|W_t\|\ge\eta(2B^2\Lambda\omega_2\upsilon)^{-1}t$, "
-    r"with $\nu=\epsilon/(1-\epsilon)$ from Lemma 7 and no $\upsilon$; "
-    r"$\|\nabla\hat L\|\ge\omega_1\hat L$, $\omega_1=\beta(1-\beta)\Lambda^{-1}\min\mathrm{gap}$, "
-    r"where all $\varphi_{i\,\mathrm{opt}}\le\beta$; and "
-    r"$\omega_2=\frac12B^2\max\mathrm{gap}>1$.",
-    correct=r"$\upsilon=\sup_{t\le T_0}\hat L(W_t)/(\hat L(W_t)-\hat L_*)$ in all places; "
-    r"$1-\beta\le\varphi_{i\,\mathrm{opt}}\le\beta$; $\omega_2$ may be below 1: what is needed is "
-    r"$t\ge\omega_2\upsilon$.",
-    page="bias/polyak",
-    reason="That nu stands for upsilon in places may be the text extraction's; upsilon is defined "
-    "nowhere. Lemma 3 gives the lower side where beta >= 1 - 1/(kT).",
-    instances=20,
-    about=("bias.theorem-7",),
-)
+@measures("bias.erratum-12", instances=20)
 def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     instances = max(instances, 2)  # one on each side of phi = 1 - beta
     drawn = problems.orthogonal(n=6, T=3, d=30, rho=0.2, trials=instances, rng=rng)
@@ -71,17 +54,7 @@ def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     )
 
 
-@erratum(
-    "bias.erratum-13",
-    "Theorems 6 and 7, Scenario 1",
-    "an attention weight cannot lie below -log(2T-1): the logit difference does",
-    printed=r"$\varphi^{t-1}_{j\,\mathrm{opt}}>1-\frac1{2T}$ implies "
-    r"$\varphi^{t-1}_{j\,\mathrm{opt}}\le-\log(2T-1)$ for all $\tau\ne\mathrm{opt}_j$.",
-    correct=r"It implies $(x_{j\tau}-x_{j\,\mathrm{opt}})^\top W_{t-1}x_{j1}\le-\log(2T-1)$, as in "
-    r"Lemma 3.",
-    page="bias/gd",
-    about=("bias.theorem-6", "bias.theorem-7"),
-)
+@measures("bias.erratum-13")
 def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, instances = 4, max(instances, 10)
     drawn = problems.orthogonal(n=4, T=T, d=20, rho=0.3, trials=instances, rng=rng)
@@ -96,22 +69,7 @@ def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most(f"logit difference, {what}", -lead[case], bound, role="correction")
 
 
-@erratum(
-    "bias.erratum-14",
-    "Section 3.3 and Appendix A.4",
-    "G_t is one step late in (3), loses its sign in A.4; the growth is log(e^w + t/e)",
-    printed=r"$W_{t+1}=W_0+\eta G_tW_{mm}$ with $G_t=\sum_{t'=0}^t\|\nabla\hat L(W_{t'})\|$, and "
-    r"(3) for $\langle\bar W_t,\bar W_{mm}\rangle$ with the same $G_t$; in A.4, "
-    r"$G_tW_{mm}=\sum\nabla\hat L/\|\nabla\hat L\|$; and $\|W_t\|\le O(\log t)$ only.",
-    correct=r"$W_t^{11}=W_0^{11}+\eta G_{t-1}$ belongs into (3); A.4 needs "
-    r"$-\nabla\hat L/\|\nabla\hat L\|$; and $W^{11}_t\approx\log(e^{W^{11}_0}+\eta t/e)$, so that "
-    r"$\|W_t\|=\Theta(\log t)$ and $1-\langle\bar W_t,\bar W_{mm}\rangle=\Theta((\log t)^{-2})$.",
-    page="bias/gd",
-    reason="The sign in A.4 may be lost in the text extracted from the PDF; the index in (3) is "
-    "not of that kind.",
-    instances=5,
-    about=("bias.equation-3", "bias.section-a4"),
-)
+@measures("bias.erratum-14", instances=5)
 def erratum_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     data, start = problems.two_token(), np.array([[0.1, 0.3], [-0.2, 0.4]])
     kept = {"W": lambda params, _: params["W"]}

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, pieces
 from attnlab import models, problems
 from attnlab.checks import Array
@@ -19,21 +19,7 @@ def alpha_squared(p: Pieces) -> Array:
     return np.asarray(theory.encoder.alpha(p.model, p.params, p.problem) ** 2)
 
 
-@erratum(
-    "encoder.erratum-s12",
-    "Appendix C.6; Section 4.4",
-    "a larger bound from below is no larger alpha: on raw data 1/d_m has the larger one",
-    printed=r"$\|\beta_{1,k}\|^2\ge1/d_s$ for $\tau_0=d_m^{-1/2}$ and $\approx1/d_s$ for "
-    r"$\tau_0=d_m^{-1}$; thus, as the width increases, $\alpha$ and the speed of convergence are "
-    r"larger for $d_m^{-1/2}$.",
-    correct=r"$\|\beta\|^2$ is indeed larger for $d_m^{-1/2}$, but $\alpha^2$ is smaller: sharp "
-    r"attention mixes fewer tokens, and the pooled features are more alike.",
-    page="encoder/scaling",
-    instances=3,
-    reason="The paper's own synthetic data (100 raw Gaussian samples of 10 tokens with 100 "
-    "features), LeCun weights, the same for both scalings.",
-    about=("encoder.theorem-1", "encoder.section-c6"),
-)
+@measures("encoder.erratum-s12", instances=3)
 def s12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     found = np.array([_paper_data(rng) for _ in range(instances)])  # one at a time: 8 MB each
     sharp_alpha, flat_alpha, sharp_beta, flat_beta = found.T
@@ -53,20 +39,7 @@ def _paper_data(rng: np.random.Generator) -> tuple[float, float, float, float]:
     return (*alphas, *betas)  # type: ignore[return-value]
 
 
-@erratum(
-    "encoder.erratum-s13",
-    "Appendix C.5",
-    "inserting eta_V = 1/d gives d_m N/d^2, and N/d is false besides: the ratio is d_m/d",
-    printed=r"$\alpha^2\ge\tau_1^2\eta_Vd_m\Omega(N/d)$: $\Omega(d_mN/d)$ for LeCun and He, "
-    r"$\Omega(N/d)$ for NTK; hence LeCun is faster by $d_m$.",
-    correct=r"With $\eta_V=1/d$ the same formula reads $d_mN/d^2$. At the same attention "
-    r"$\alpha^2_{\mathrm{LeCun}}/\alpha^2_{\mathrm{NTK}}=d_m/d$ exactly (He: twice that), "
-    r"$\lambda_{\max}$ of the block has the same ratio, and $\alpha^2$ falls with $N$: what is "
-    r"left is an effect of the step size.",
-    page="encoder/scaling",
-    instances=20,
-    about=("encoder.theorem-1", "encoder.theorem-2", "encoder.section-c5"),
-)
+@measures("encoder.erratum-s13", instances=20)
 def s13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     width, d, n = 60, 12, 6
     p = pieces(rng, instances, n=n, T=4, d=d, width=width, scheme="ntk")
@@ -97,19 +70,7 @@ def s13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
 
 
-@erratum(
-    "encoder.erratum-s14",
-    "Assumption 3 and its remark",
-    "at t = 1 the tail is 1/e for every c: the paper's own synthetic data are above it",
-    printed=r"$\mathbb P(|\langle X_n^\top X_n,X_{n'}^\top X_{n'}\rangle|\ge t)\le"
-    r"\exp(-t^{\hat c})$ for some $\hat c>0$; a larger $\hat c$ means less separable data.",
-    correct=r"The statistic is $\|X_nX_{n'}^\top\|_F^2\ge0$, of degree four in the data, with mean "
-    r"$d_s^2/d$ for unit tokens ($d_s^2d$ for raw ones): a tail of this form asks for data whose "
-    r"similarity may vanish. A larger $\hat c$ weakens the assumption for $t<1$ only.",
-    page="encoder/assumptions",
-    instances=40,
-    about=("encoder.assumption-3",),
-)
+@measures("encoder.erratum-s14", instances=40)
 def s14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d, n = 10, 100, 20
     exponents = (0.01, 0.1, 1.0, 10.0)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, frobenius, pieces
 from attnlab import problems
 from attnlab.checks import Array
@@ -17,18 +17,7 @@ from attnlab.models import softmax
 DELTA = 0.1
 
 
-@erratum(
-    "encoder.erratum-s17",
-    "Lemma 16 and its proof",
-    "the entries carry d_s^2, not d_s, and the width asks for a logarithm, not for its root",
-    printed=r"$|(\Phi\Phi^\top-\Phi^*\Phi^{*\top})^{(n,r)}|\le8\tau_0\eta_{QK}C_x^4d_sd"
-    r"\sqrt{d_m\log(2d^2/\delta')}$ and $d_m=\Omega(N^2\sqrt{\log(2d^2N^2/\delta)}/\lambda_*^2)$.",
-    correct=r"$d_s^2$ for $d_s$ (one $d_s$ from (65), one from (68)); "
-    r"$d_m=\Omega(N^2\log(2d^2N^2/\delta)/\lambda_*^2)$.",
-    page="encoder/assumptions",
-    instances=100,
-    about=("encoder.lemma-16",),
-)
+@measures("encoder.erratum-s17")
 def s17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _one_long_token(rng, max(2 * instances, 200))
     N, T, d, eta, star = 3, 1, 4, 1.0, 0.5  # one token: the root alone is at work
@@ -67,18 +56,7 @@ def _one_long_token(rng: np.random.Generator, trials: int) -> Iterator[Measureme
         yield at_most(what, (found > bound).mean(), DELTA, role=role)
 
 
-@erratum(
-    "encoder.erratum-s18",
-    "Equations 21, 22 and 24",
-    "a row may be as long as sqrt(d_s) C_x; a factor C_x^2 d_s is dropped; W_K's bound needs W_Q",
-    printed=r"(21) $\|\sum_iU_ih_iX^{(i,:)}\|_F\le C_x\|\sum_iU_ih_i\|_2$; (22) "
-    r"$\|U'-U\|_2\le[C_x^2d_s+3\bar\lambda_Kz]\|\theta'-\theta\|_2$; (24) has $3\bar\lambda_Kz$.",
-    correct=r"(21) $\le\sqrt{d_s}C_x\sum_i\|U_ih_i\|_2$; (22) "
-    r"$[C_x^2d_s(1+3\bar\lambda_Kz)]$; (24) $[C_x^2d_s(1+3\bar\lambda_Qz)]$.",
-    page="encoder/curvature",
-    instances=60,
-    about=("encoder.lemma-14", "encoder.assumption-1"),
-)
+@measures("encoder.erratum-s18", instances=60)
 def s18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 40
     p = _one_leader(rng, max(instances, 10), T)

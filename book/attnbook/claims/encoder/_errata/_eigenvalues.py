@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import flip, pieces
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
@@ -21,20 +21,7 @@ def smallest(kernel: Array) -> Array:
     return theory.encoder.smallest_eigenvalue(kernel)
 
 
-@erratum(
-    "encoder.erratum-s4",
-    "Lemmas 17, 18 and 19",
-    "more samples than features: the N by N Gram matrix is singular, and nothing grows like N/d",
-    printed=r"$\lambda_{\min}(\Phi^*\Phi^{*\top})\ge\Theta(N/d)$ for $N\ge\Omega(d^4)$, hence "
-    r"$\lambda_0\ge\Theta(\eta_VN/d)$ and "
-    r"$\lambda_{\min}(\mathbf K)\ge\mu(\sigma_r)^2\Omega(N/d)$.",
-    correct=r"The bound belongs to the $d\times d$ matrix $\Phi^{*\top}\Phi^*$. For $N\le d$, "
-    r"$\lambda_{\min}(\mathbf K)\ge\frac14\lambda_{\min}(\Phi^*\Phi^{*\top})$ (average pooling); "
-    r"for every $N$, $\lambda_{\min}\le\frac1N\mathrm{tr}=O(1)$.",
-    page="encoder/assumptions",
-    instances=10,
-    about=("encoder.lemma-17", "encoder.lemma-18", "encoder.lemma-19"),
-)
+@measures("encoder.erratum-s4", instances=10)
 def s4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     N, d, T = 200, 3, 2  # N >= d^4 = 81
     drawn = problems.gaussian_regression(n=N, T=T, d=d, trials=instances, rng=rng)
@@ -71,21 +58,7 @@ def _mean_diagonal(rng: np.random.Generator, N: int, d: int) -> float:
     return float(ntk.limiting_encoder(alone).mean())
 
 
-@erratum(
-    "encoder.erratum-s5",
-    "Lemma 15 and its proof; Theorems 1 and 2",
-    "Lemma 15 needs N <= d, a margin, a union bound; its probability is never close to 1",
-    printed=r"$\lambda_{\min}(\Phi\Phi^\top)\ge\lambda_{\min}(X_kX_k^\top)\|\beta_{1,k}\|^2-C_\lambda"
-    r"\|\beta_{1,k}\|^2\ge\Theta(1/d_s)$ w.p. $1-\exp(-\Omega((N-1)^{-\hat c}d_s^{-1}))$, which "
-    r"can be small for a small enough $\hat c$.",
-    correct=r"$N\le d$; $t=\|\beta_{1,k}\|^2C_\lambda^2/(4(N-1)^2)$, which leaves "
-    r"$\frac12C_\lambda\|\beta_{1,k}\|^2$; a union bound over the pairs; the exponent is "
-    r"$t^{\hat c}\sim(N-1)^{-2\hat c}d_s^{-\hat c}$, and the failure bound is above $e^{-1}$ for "
-    r"every $\hat c>0$.",
-    page="encoder/assumptions",
-    instances=40,
-    about=("encoder.lemma-15", "encoder.theorem-1", "encoder.theorem-2", "encoder.assumption-3"),
-)
+@measures("encoder.erratum-s5", instances=40)
 def s5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d = 3, 12
     for N, role in ((2 * d, "statement"), (d // 2, "correction")):

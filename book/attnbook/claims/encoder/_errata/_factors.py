@@ -7,24 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import frobenius, nearly_fitted, pieces
 from attnlab import ntk, optim
 
 
-@erratum(
-    "encoder.erratum-t5",
-    "Equation 36",
-    "the last term of c_1 has lost the norm of w_O",
-    printed=r"$c_1=\rho(\bar\lambda_V+\bar\lambda_O+\bar\lambda_V2\tau_0C_x^2d_s"
-    r"(\bar\lambda_Q+\bar\lambda_K))$.",
-    correct=r"$c_1=\rho(\bar\lambda_V+\bar\lambda_O+\bar\lambda_O\bar\lambda_V2\tau_0C_x^2d_s"
-    r"(\bar\lambda_Q+\bar\lambda_K))$.",
-    page="encoder/convergence",
-    instances=60,
-    about=("encoder.proposition-1",),
-)
+@measures("encoder.erratum-t5", instances=60)
 def t5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(rng, max(instances, 10), n=1, T=2).scaled(W_Q=1e-6, W_K=100.0, W_V=100.0, w_O=1000.0)
     slope = p.gradient["W_Q"]
@@ -38,18 +27,7 @@ def t5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most(f"{what}, c_1", ratio, theory.encoder.c1(bars), role="correction")
 
 
-@erratum(
-    "encoder.erratum-t6",
-    "Appendix C.2, last line",
-    "the rate has alpha where alpha squared is meant",
-    printed=r"$\ell(\theta^{t+1})\le(1-\gamma\frac\alpha2)\,\ell(\theta^t)$.",
-    correct=r"$\ell(\theta^{t+1})\le(1-\gamma\frac{\alpha^2}2)\,\ell(\theta^t)$, as in (4).",
-    page="encoder/convergence",
-    instances=6,
-    reason="Tokens of length 1/100 make alpha small; the conditions of Proposition 1 are met by "
-    "labels that differ from the initial outputs by 1e-10.",
-    about=("encoder.proposition-1",),
-)
+@measures("encoder.erratum-t6", instances=6)
 def t6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = nearly_fitted(rng, max(instances, 6), gap=1e-10, size=0.01)
     e, steps = theory.encoder, 50
@@ -66,17 +44,7 @@ def t6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least(f"{what}, against gamma alpha^2/2", taken, stated, role="correction")
 
 
-@erratum(
-    "encoder.erratum-t7",
-    "Equation 43",
-    "the variance of the weights is lost on the way",
-    printed=r"$\mathbb E_w[\sigma_r(\Phi^{(n,:)}w)]^2=\dots=\frac12\|\Phi^{(n,:)}\|^2$.",
-    correct=r"$\frac{\eta_V}2\|\Phi^{(n,:)}\|^2$, and hence "
-    r"$\lambda_0\le\frac12\eta_Vd_sC_x^2$.",
-    page="encoder/assumptions",
-    instances=20,
-    about=("encoder.lemma-15",),
-)
+@measures("encoder.erratum-t7", instances=20)
 def t7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     d, draws = 12, max(4000, 40000 // instances)
     p = pieces(rng, instances, n=5, T=3, d=d)

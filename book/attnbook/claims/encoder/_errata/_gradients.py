@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, pieces, same
 from attnlab.checks import Array
 from attnlab.models import softmax
@@ -48,19 +48,7 @@ def _difference(p: Pieces, rng: np.random.Generator) -> tuple[Array, Array]:
     return found[kept], np.asarray(told)[kept]
 
 
-@erratum(
-    "encoder.erratum-t1",
-    "Equations 7, 9, 17, 73, Appendix D.1",
-    "relu where its derivative belongs, in five formulas of the gradients",
-    printed=r"$\nabla_{W_V}f=\tau_1\sum_i(w_O\circ\sigma_r(W_VX^\top\beta_i))\beta_i^\top X$, and "
-    r"$\sigma_r$ likewise in (9), (17), (73) and in the entries of $\partial f/\partial W_Q$.",
-    correct=r"$\dot\sigma_r$ in place of $\sigma_r$: "
-    r"$\nabla_{W_V}f=\tau_1\sum_i(w_O\circ\dot\sigma_r(W_VX^\top\beta_i))\beta_i^\top X$.",
-    page="encoder/model",
-    instances=60,
-    reason="The dot may have been lost in the text that we read; (19) and (64) have it.",
-    about=("encoder.lemma-12", "encoder.lemma-14", "encoder.lemma-1", "encoder.theorem-3"),
-)
+@measures("encoder.erratum-t1", instances=60)
 def t1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(rng, instances)
     found, told = _difference(p, rng)
@@ -107,16 +95,7 @@ def _one_feature(p: Pieces, slopes: Array) -> Array:
     return np.asarray(p.model.tau0 * p.model.tau1 * total)
 
 
-@erratum(
-    "encoder.erratum-t2",
-    "Equations 7 to 9",
-    "a minus sign before the gradient of the loss; harmless inside a norm",
-    printed=r"$\nabla\ell=-\sum_n(f(X_n)-y_n)\,\partial f(X_n)/\partial\theta$.",
-    correct=r"$\nabla\ell=+\sum_n(f(X_n)-y_n)\,\partial f(X_n)/\partial\theta$.",
-    page="encoder/model",
-    instances=60,
-    about=("encoder.lemma-12",),
-)
+@measures("encoder.erratum-t2", instances=60)
 def t2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(rng, instances)
     truth = p.model.value_and_grad(p.params, p.problem)[1]
@@ -136,19 +115,7 @@ def t2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("loss after a small step against it", after, before, role="correction")
 
 
-@erratum(
-    "encoder.erratum-t3",
-    "Equation 9, Appendix D.1, equation 67",
-    "W_k where W_K is meant: k counts neurons in the same proofs",
-    printed=r"$\nabla_{W_Q}f=\tau_0\tau_1\sum_iW_kX^\top(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)"
-    r"XW_V^\top(w_O\circ\dot\sigma_r)X^{(i,:)}$; also $W_k^{(q,j)}$ in (67).",
-    correct=r"$W_K$, the key matrix.",
-    page="encoder/model",
-    instances=60,
-    reason="Read as (64) reads its indices, W_k is the k-th row of W: the formula then has one "
-    "entry in place of d_m. Of the three matrices only W_K gives the gradient.",
-    about=("encoder.lemma-12", "encoder.lemma-1", "encoder.lemma-16"),
-)
+@measures("encoder.erratum-t3", instances=60)
 def t3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(rng, instances)
     truth, width = p.gradient["W_Q"], p.model.width
@@ -168,16 +135,7 @@ def t3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield same(f"(67)'s entries with {name}, as logits", centred, logits, 3, role=role)
 
 
-@erratum(
-    "encoder.erratum-t4",
-    "Lemma 11, proof",
-    "the softmax derivative's numerator is a product, printed as a sum",
-    printed=r"$\partial v_j/\partial u_k=(-e^{u_j}-e^{u_k})/(\sum_ie^{u_i})^2$ for $j\ne k$.",
-    correct=r"$\partial v_j/\partial u_k=-e^{u_j}e^{u_k}/(\sum_ie^{u_i})^2=-v_jv_k$.",
-    page="encoder/model",
-    instances=100,
-    about=("encoder.lemma-11",),
-)
+@measures("encoder.erratum-t4")
 def t4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 4
     u = rng.standard_normal((instances, T))

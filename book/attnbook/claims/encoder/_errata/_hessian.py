@@ -1,4 +1,4 @@
-"""Theorem 3's Hessian: which start it needs, which block lacks a term, which blocks are large."""
+"""Theorem 3's Hessian: which block lacks a term, which blocks are large, which start it needs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._one_feature import blocks, one_feature, outer, sums
 from attnbook.claims.encoder._errata._pieces import frobenius, pieces, same
 from attnlab import curvature, problems
@@ -17,25 +17,13 @@ WIDTHS = (3, 30, 300)
 CHUNK = 10  # trials at a time: 115 MB of Hessians
 
 
-@erratum(
-    "encoder.erratum-s8",
-    "Theorem 3 and its proof",
-    "NTK start is needed; H_QK lacks its diagonal; three blocks are d_m^(-1/2), not 1/d_m",
-    printed=r"Under Assumption 1 and $\tau_0=d_m^{-1}$, $\|\mathbf H\|_2\le O(d_m^{-1/2})$; "
-    r"$H_{Q,K}=c_3w_Kw_Q^\top$; $\|H_{QV}\|,\|H_{QO}\|,\|H_{OV}\|=O(1/d_m)$.",
-    correct=r"NTK initialisation ($\tau_1=d_m^{-1/2}$) belongs to the hypotheses: under LeCun "
-    r"$\|\mathbf H\|_2=\Theta(1)$. $H_{QK}=c_3w_Kw_Q^\top+a\,I$ with $\nabla_{w_Q}f=a\,w_K$. The "
-    r"three blocks are $\Theta(d_m^{-1/2})$; the order of $\|\mathbf H\|$ stands.",
-    page="encoder/curvature",
-    instances=20,
-    about=("encoder.theorem-3",),
-)
+@measures("encoder.erratum-s8", instances=20)
 def s8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = one_feature(rng, instances)
     H, s = blocks(p), sums(p)
     queries, keys = (p.params[name][..., 0] for name in ("W_Q", "W_K"))
     printed = s["c3"][:, None, None] * outer(keys, queries)
-    yield same("H_QK as printed", printed, H["W_Q", "W_K"], 2, role="step")
+    yield same("H_QK as printed", printed, H["W_Q", "W_K"], 2)
     mended = printed + s["a"][:, None, None] * np.eye(p.model.width)
     yield same("H_QK with a I", mended, H["W_Q", "W_K"], 2, role="correction")
     yield same(
@@ -50,7 +38,7 @@ def s8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     lengths = np.linalg.norm(drawn.X, axis=(-2, -1), keepdims=True)
     tokens = problems.SequenceProblem(drawn.X / lengths, drawn.y)  # the same at every width
     large: dict[str, list[float]] = {"QV": [], "QO": [], "OV": []}
-    for scheme, role in (("lecun", "statement"), ("ntk", "correction")):
+    for scheme, role in (("lecun", "outside"), ("ntk", "correction")):
         whole = []
         for width in WIDTHS:
             found = _sizes(rng, tokens, scheme, width)

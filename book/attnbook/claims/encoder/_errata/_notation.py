@@ -7,25 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, frobenius, pieces, same
 from attnlab.checks import Array
 
 
-@erratum(
-    "encoder.erratum-t12",
-    "Lemma 13, proof",
-    "three of the four gradient norms have lost their square",
-    printed=r"$\sum_n\|\nabla_{w_O}f(X_n)\|_2\le(\rho\bar\lambda_V)^2$, and likewise for $W_Q$ "
-    r"and $W_K$.",
-    correct=r"$\sum_n\|\nabla_{w_O}f(X_n)\|_2^2\le(\rho\bar\lambda_V)^2$, "
-    r"$\sum_n\|\nabla_{W_Q}f(X_n)\|_F^2\le"
-    r"(2\rho\tau_0\bar\lambda_K\bar\lambda_V\bar\lambda_Od_sC_x^2)^2$, and so for $W_K$.",
-    page="encoder/convergence",
-    instances=60,
-    about=("encoder.lemma-13",),
-)
+@measures("encoder.erratum-t12", instances=60)
 def t12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(
         rng, max(instances, 10), n=3, size=0.01
@@ -39,20 +27,7 @@ def t12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_most(what, (each**2).sum(axis=-1), bound, role="correction")
 
 
-@erratum(
-    "encoder.erratum-t13",
-    "Lemmas 9 and 10, proofs",
-    "X for its transpose in (6), and columns stacked where the rows of F_pre are meant",
-    printed=r"$\|\mathbf W_V^t\mathbf X(\beta_i^{t'}-\beta_i^t)\|_2$ in (6); in Lemma 10 "
-    r"$F_{pre}$ has the blocks $\tau_1\sum_i\sigma_r(W_VX_n^\top\beta_{i,n})\in\mathbb R^{d_m}$.",
-    correct=r"$\|\mathbf W_V^t\mathbf X^\top(\beta_i^{t'}-\beta_i^t)\|_2$; the blocks transposed, "
-    r"so that $F_{pre}$ is $N\times d_m$.",
-    page="encoder/convergence",
-    instances=60,
-    reason="The shapes fit in (6) only where d_s = d; there the printed step is false. In Lemma 10 "
-    "the Frobenius norm is the same, the spectral norm before it is not.",
-    about=("encoder.lemma-9", "encoder.lemma-10"),
-)
+@measures("encoder.erratum-t13", instances=60)
 def t13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     many = max(instances, 10)
     p = pieces(rng, many, n=1, T=4, d=4)
@@ -75,19 +50,7 @@ def t13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield equal("its Frobenius norm, against F_pre", of_stack, frobenius([F]), role="correction")
 
 
-@erratum(
-    "encoder.erratum-t14",
-    "Appendix C.7 (f_pre and equation 62)",
-    "the hidden layer contains the output weights, and (62) has weights that do not belong",
-    printed=r"$\mathbf f_{pre}=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i+(X^{(i,:)})^\top)$; "
-    r"$\|F_{pre}-F_{pre}^*\|_2\le\sqrt N\tau_1d_s\|w_O\|_2\|W_V\|_2C_x$.",
-    correct=r"No $w_O^\top$ in $\mathbf f_{pre}$; $\|F_{pre}-F_{pre}^*\|_2\le\sqrt N\tau_1d_s"
-    r"\max_i\|X^{(i,:)}\|_2$, and a row may be as long as $\sqrt{d_s}C_x$.",
-    page="encoder/convergence",
-    instances=60,
-    reason="The residual encoder asks for d = d_m; it is written out here.",
-    about=("encoder.theorem-1", "encoder.lemma-10"),
-)
+@measures("encoder.erratum-t14", instances=60)
 def t14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     d = 6
     p = pieces(rng, instances, n=3, d=d, width=d).scaled(W_V=1e-3, w_O=1e-1)
@@ -108,20 +71,7 @@ def t14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("(62) with the longest row", frobenius([change]), mended, role="correction")
 
 
-@erratum(
-    "encoder.erratum-t15",
-    "Proposition 1 and Lemma 14",
-    "one letter z for two quantities",
-    printed=r"$z=\bar\lambda_O^2(1+4\tau_0^2C_x^4d_s^2\bar\lambda_V^2(\bar\lambda_Q^2+"
-    r"\bar\lambda_K^2))$ (Proposition 1, Table 2) and $z=2\tau_0C_x^2d_s(\bar\lambda_Q+"
-    r"\bar\lambda_K)$ (Lemma 14).",
-    correct=r"Inside Lemma 14 the second one: it bounds "
-    r"$\|\beta_i^{t'}-\beta_i^t\|_2\le z\|\theta^{t'}-\theta^t\|_2$ (18), "
-    r"which the first does not.",
-    page="encoder/convergence",
-    instances=60,
-    about=("encoder.proposition-1", "encoder.lemma-14"),
-)
+@measures("encoder.erratum-t15", instances=60)
 def t15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(rng, instances, n=1).scaled(w_O=1e-3)
     q = p.moved({name: 1e-3 * rng.standard_normal(p.params[name].shape) for name in p.params})
@@ -134,19 +84,7 @@ def t15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("(18) with the z of Lemma 14", ratio, second, role="correction")
 
 
-@erratum(
-    "encoder.erratum-t16",
-    "Table 2, Theorem 2, Lemma 12, Proposition 1's proof",
-    "a transpose for the step t, a bar over d, a hat for a tilde",
-    printed=r"$\theta^\top$ in $\nabla\ell(\theta^\top)$ and $\ell(\theta^\top)$; the dimension "
-    r"$\bar d$ of a token (Table 2); $d_m=\hat\Omega(N)$ (Theorem 2).",
-    correct=r"$\theta^t$, the weights at step $t$; $d$; $\tilde\Omega(N)$.",
-    page="encoder/model",
-    instances=40,
-    reason="The first may be the reading of the text and not the paper. Of the three only it has a "
-    "number: the loss at transposed weights, which exists where d_m = d.",
-    about=("encoder.lemma-12", "encoder.theorem-2", "encoder.proposition-1"),
-)
+@measures("encoder.erratum-t16", instances=40)
 def t16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     d = 5
     p = pieces(rng, instances, d=d, width=d)

@@ -7,32 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import pieces, same
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
 
 
-@erratum(
-    "encoder.erratum-s1",
-    "Equation 1.2 against Appendices C and D",
-    "the model averages over tokens, every proof adds them up: d_s in rho and in all constants",
-    printed=r"$\varphi$ is the average over tokens (Eq. 1.2); yet "
-    r"$f(X)=\tau_1w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i)$ and $\rho=N^{1/2}d_s^{3/2}\tau_1C_x$.",
-    correct=r"For the average, $f=\frac{\tau_1}{d_s}w_O^\top\sum_i\sigma_r(W_VX^\top\beta_i)$: "
-    r"replace $\rho$ by $\rho/d_s$ and $\alpha$ by $\alpha/d_s$ in Proposition 1, drop $d_s^2$ in "
-    r"Lemma 1. The statements as printed are those of sum pooling.",
-    page="encoder/model",
-    instances=60,
-    about=(
-        "encoder.proposition-1",
-        "encoder.lemma-1",
-        "encoder.lemma-9",
-        "encoder.lemma-10",
-        "encoder.lemma-12",
-    ),
-)
+@measures("encoder.erratum-s1", instances=60)
 def s1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 5
     p = pieces(rng, instances, n=4, T=T, width=12, pooling="mean")
@@ -55,22 +37,7 @@ def s1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("|F_pre| against rho/d_s |W_V|", F, bound, role="correction")
 
 
-@erratum(
-    "encoder.erratum-s2",
-    "Lemma 1; equations 63 and 64",
-    "the Hadamard product is missing, and two lines of the proof are d_s^2 too large",
-    printed=r"$\mathbf K=\dots+d_s^2\mathbb E(\dot\sigma_r(\Phi^*w)\dot\sigma_r(\Phi^*w)^\top)"
-    r"(\Phi^*\Phi^{*\top})$; (63) is $d_s^2\mathbb E\,\sigma_r(w^\top X'^\top\mathbf 1)"
-    r"\sigma_r(w^\top X^\top\mathbf 1)$.",
-    correct=r"$\dots\circ(\Phi^*\Phi^{*\top})$, entry by entry; in (63) and (64) "
-    r"$\frac1{d_s}X^\top\mathbf 1$ stands for $X^\top\mathbf 1$. With the average of Eq. 1.2 both "
-    r"$d_s^2$ go.",
-    page="encoder/kernel",
-    instances=100,
-    reason="The kernel is averaged over networks of width 400: its mean differs from the limit by "
-    "O(1/width), far less than a single wide network does.",
-    about=("encoder.lemma-1", "encoder.lemma-19"),
-)
+@measures("encoder.erratum-s2")
 def s2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, n, d, width = 5, 6, 4, 400
     data = problems.gaussian_regression(n=n, T=T, d=d, unit_tokens=True, rng=rng)

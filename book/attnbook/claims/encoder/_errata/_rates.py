@@ -7,29 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import frobenius, nearly_fitted, pieces
 from attnlab import ntk, optim
 
 STEPS = 200
 
 
-@erratum(
-    "encoder.erratum-s9",
-    "Proposition 1, proof (equation 25 and the end of C.2)",
-    "the induction keeps alpha/2, which gives only half the stated rate; 7 alpha/8 saves it",
-    printed=r"$\sigma_{\min}(F^t_{pre})\ge\frac12\alpha$ and hence "
-    r"$\ell(\theta^{t+1})\le(1-\gamma\frac{\alpha^2}2)\,\ell(\theta^t)$.",
-    correct=r"$\alpha/2$ gives $1-\gamma\alpha^2/4$. With the 32 of (3) the drift is at most "
-    r"$\rho^2\frac z{\bar\lambda_O}\frac4{\alpha^2}\sqrt{2\ell(\theta^0)}\le\alpha/8$, so "
-    r"$\sigma_{\min}\ge\frac78\alpha$ and the factor is "
-    r"$1-\frac{49}{64}\gamma\alpha^2\le1-\gamma\alpha^2/2$.",
-    page="encoder/convergence",
-    instances=6,
-    reason="The statement stands; it is its proof that needs the sharper drift.",
-    about=("encoder.proposition-1",),
-)
+@measures("encoder.erratum-s9", instances=6)
 def s9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = nearly_fitted(rng, instances, gap=3e-8)
     e = theory.encoder
@@ -59,19 +45,7 @@ def s9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least("share of the loss taken off on a run", taken, stated, role="correction")
 
 
-@erratum(
-    "encoder.erratum-s10",
-    "Equations 35 and 37",
-    "the residual is the root of twice the loss, not twice the loss: C is too small at small loss",
-    printed=r"$\|\mathbf f^t-\mathbf y\|_2\le2\ell(\theta^0)$, so that "
-    r"$C=c_1c_2+2c_3\ell(\theta^0)$.",
-    correct=r"$\|\mathbf f^t-\mathbf y\|_2\le\sqrt{2\ell(\theta^0)}$ and "
-    r"$C=c_1c_2+c_3\sqrt{2\ell(\theta^0)}$.",
-    page="encoder/convergence",
-    instances=60,
-    reason="Both are the same at loss 1/2; above it the printed C is larger than needed.",
-    about=("encoder.proposition-1",),
-)
+@measures("encoder.erratum-s10", instances=60)
 def s10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     for gap, role in ((0.1, "statement"), (0.1, "correction"), (10.0, "correction")):
@@ -89,17 +63,7 @@ def s10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least(what, 2.0 * p.loss, residual, role="step")
 
 
-@erratum(
-    "encoder.erratum-s11",
-    "Remark after Proposition 1",
-    "the step size goes with 1/N, not with the root of it",
-    printed=r"$\gamma\propto N^{-1/2}$, by the construction of $C$.",
-    correct=r"$c_1,c_2,c_3$ and $\sqrt{\ell(\theta^0)}$ are each of order $\sqrt N$, so "
-    r"$C\propto N$ and $\gamma\propto1/N$; so is the true limit $2/\lambda_{\max}(\mathbf K)$.",
-    page="encoder/step",
-    instances=6,
-    about=("encoder.proposition-1",),
-)
+@measures("encoder.erratum-s11", instances=6)
 def s11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     sizes, allowed, limits = (4, 40, 400), [], []
     for n in sizes:

@@ -6,26 +6,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._one_feature import blocks, one_feature, outer, sums
 from attnbook.claims.encoder._errata._pieces import pieces, same
 from attnlab import ntk
 from attnlab.models import softmax
 
 
-@erratum(
-    "encoder.erratum-t8",
-    "Equation 71",
-    "the two scalings have changed places",
-    printed=r"$f(x)=\tau_0\sum_i\sigma_r\big(\sigma_s(\tau_1x^{(i)}w_Q^\top w_Kx^\top)"
-    r"(w_Vx^\top)\big)^\top w_O$.",
-    correct=r"$f(x)=\tau_1\sum_i\sigma_r\big(\sigma_s(\tau_0x^{(i)}w_Q^\top w_Kx^\top)"
-    r"(w_Vx^\top)\big)^\top w_O$.",
-    page="encoder/curvature",
-    instances=60,
-    about=("encoder.theorem-3",),
-)
+@measures("encoder.erratum-t8", instances=60)
 def t8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = one_feature(rng, instances)
     f = p.model.forward(p.params, p.problem)[:, 0]
@@ -40,21 +29,7 @@ def t8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield same(f"{what}, against the model", found[:, None], f[:, None], 1, role=role)
 
 
-@erratum(
-    "encoder.erratum-t9",
-    "Theorem 3, proof, Gamma_i",
-    "the third term of Gamma is a matrix: the x behind it must go",
-    printed=r"$\Gamma_i=\mathrm{diag}(\beta_i\circ x-\beta_i\beta_i^\top x)"
-    r"-(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)x\beta_i^\top "
-    r"-\beta_ix^\top(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)x$.",
-    correct=r"The last term is $\beta_ix^\top(\mathrm{diag}\beta_i-\beta_i\beta_i^\top)$; then "
-    r"$x^\top\Gamma_ix=\mathbb E_{\beta_i}(x-\mathbb E_{\beta_i}x)^3$.",
-    page="encoder/curvature",
-    instances=60,
-    reason="Taken literally the last term is a vector; where it is added to every column, as "
-    "NumPy would, the quadratic form is not the third central moment.",
-    about=("encoder.theorem-3",),
-)
+@measures("encoder.erratum-t9", instances=60)
 def t9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = one_feature(rng, instances)
     x, b, J = p.X[:, 0, :, 0], p.beta[:, 0], p.spread[:, 0]
@@ -74,18 +49,7 @@ def t9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield same("H_QQ from the third moment", third * outer(keys, keys), H, 2, role="correction")
 
 
-@erratum(
-    "encoder.erratum-t10",
-    "Theorem 3, proof, blocks of the Hessian",
-    "H_QO is labelled as a derivative in w_V, and H_QK as one in w_Q twice",
-    printed=r"$H_{Q,O}^{(j,p)}=\partial^2f/\partial w_Q^{(j)}\partial w_V^{(p)}=\dots$ and "
-    r"$H_{Q,K}^{(j,p)}=\partial^2f/\partial w_Q^{(j)}\partial w_Q^{(p)}=\dots$",
-    correct=r"$\partial w_O^{(p)}$ in the first, $\partial w_K^{(p)}$ in the second; what is "
-    r"written after it is then right (but for the diagonal of $H_{QK}$: S8).",
-    page="encoder/curvature",
-    instances=60,
-    about=("encoder.theorem-3",),
-)
+@measures("encoder.erratum-t10", instances=60)
 def t10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = one_feature(rng, instances)
     H, s = blocks(p), sums(p)
@@ -100,17 +64,7 @@ def t10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield same(what, written, H["W_Q", name][:, off], 1, role=role, within=1e-8)
 
 
-@erratum(
-    "encoder.erratum-t11",
-    "Lemma 1, proof (Appendix D.1)",
-    "the limit of the softmax Jacobian lacks its 1/d_s, and one token its prime",
-    printed=r"$\mathrm{diag}\beta_i-\beta_i\beta_i^\top\to\mathrm{diag}(\mathbf 1)"
-    r"-\mathbf 1\mathbf 1^\top$; the inner product has $X^{(i,:)}X^{(j,:)\top}$.",
-    correct=r"$\to\frac1{d_s}I-\frac1{d_s^2}\mathbf 1\mathbf 1^\top$; $X^{(i,:)}X'^{(j,:)\top}$.",
-    page="encoder/kernel",
-    instances=20,
-    about=("encoder.lemma-1",),
-)
+@measures("encoder.erratum-t11", instances=20)
 def t11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 4
     p = pieces(rng, instances, T=T, width=4000, scheme="ntk", scaling="linear")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, frobenius, pieces
 from attnlab.checks import Array
 
@@ -34,19 +34,7 @@ def beside(p: Pieces, gap: float) -> tuple[Pieces, Pieces]:
     return found[0], found[1]
 
 
-@erratum(
-    "encoder.erratum-s3",
-    "Lemma 14; equation 19",
-    "the derivative of relu is a step: no Lipschitz constant bounds the change of the gradient",
-    printed=r"$\|\dot\sigma_r(a)-\dot\sigma_r(b)\|\le\|a-b\|$ in (19), hence "
-    r"$\|\nabla\mathbf f^{t'}-\nabla\mathbf f^t\|_2\le c_3\|\theta^{t'}-\theta^t\|_2$.",
-    correct=r"The bound holds where no neuron switches between the two points (or for a smooth "
-    r"activation with a 1-Lipschitz derivative); across a kink the ratio grows like "
-    r"$1/\|\theta^{t'}-\theta^t\|$.",
-    page="encoder/curvature",
-    instances=60,
-    about=("encoder.lemma-14", "encoder.proposition-1", "encoder.theorem-1"),
-)
+@measures("encoder.erratum-s3", instances=60)
 def s3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     p = pieces(rng, max(instances, 20), n=1, T=2, d=3)
     ratios = []

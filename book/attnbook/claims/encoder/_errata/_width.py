@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, pieces, same
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
@@ -25,19 +25,7 @@ def ratios(p: Pieces, radius: float) -> tuple[float, float]:
     return float(np.median(second)), float(np.median(theory.encoder.condition_3(bars, a, loss)))
 
 
-@erratum(
-    "encoder.erratum-s6",
-    "Theorem 2, proof (equations 60 and 61)",
-    "under NTK initialisation tau_1^2 = 1/d_m cancels the width: no d_m satisfies (57)",
-    printed=r"$\alpha^2\ge d_m\lambda_0/4$, so that (57), $\alpha^2\ge O(\sqrt Nd_s^{5/2}C_x^3)"
-    r"\sqrt{2\ell(\theta^0)}$, holds for $d_m=\tilde\Omega(N)$.",
-    correct=r"$\alpha^2\ge\tau_1^2d_m\lambda_0/4=\lambda_0/4$; with $C_\bullet=\sqrt{d_m}$ in "
-    r"place of 1, (2) asks for $d_m\ge\tilde\Omega(N^2/\lambda_0^2)$ and (3) for "
-    r"$d_m\ge\tilde\Omega(N^3/\lambda_0^3)$.",
-    page="encoder/width",
-    instances=10,
-    about=("encoder.theorem-2",),
-)
+@measures("encoder.erratum-s6", instances=10)
 def s6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     plain, mended = [], []
     data = problems.gaussian_regression(n=4, T=2, d=6, unit_tokens=True, trials=instances, rng=rng)
@@ -62,20 +50,7 @@ def s6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least(f"{what}, condition (3)", slope(WIDTHS, thirds), 0.35, role="correction")
 
 
-@erratum(
-    "encoder.erratum-s7",
-    "Theorems 1 and 2, proofs (before equations 47, 53 and 59)",
-    "F F' is not a sum of positive semidefinite matrices: it has cross terms",
-    printed=r"$F_{pre}F_{pre}^\top$ is a sum of PSD matrices, thus "
-    r"$\lambda_{\min}(F_{pre}F_{pre}^\top)\ge\lambda_{\min}(\hat F\hat F^\top)$.",
-    correct=r"$F_{pre}F_{pre}^\top=\sum_iF_iF_i^\top+\sum_{i\ne j}F_iF_j^\top$ with $F_1=\hat F$; "
-    r"the second sum need not be PSD. Only $\lambda_{\min}(\sum_iF_iF_i^\top)\ge"
-    r"\lambda_{\min}(\hat F\hat F^\top)$ holds; on random data the inequality is kept with a wide "
-    r"margin.",
-    page="encoder/convergence",
-    instances=40,
-    about=("encoder.theorem-1", "encoder.theorem-2"),
-)
+@measures("encoder.erratum-s7", instances=40)
 def s7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     tokens = _turned(rng, instances)
     swapped = problems.SequenceProblem(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnbook.claims.multihead._errata._model import diagonal, differences, norms, outer, softmax
@@ -25,18 +25,7 @@ def _rests(value: Callable[[float], Array], linear: Array, sizes: Array) -> Arra
     return np.array([np.abs(value(h) - start - h * linear).max() for h in sizes])
 
 
-@erratum(
-    "multihead.erratum-9",
-    "Appendix A.1, equations 25, 26, 30, 32 and 34",
-    "phi' is taken at v, remainders are O and not o of the square, phi_t(g) means phi(g_t)",
-    printed=r"$\varphi'(d)=\mathrm{diag}(\varphi(v))-\varphi(v)\varphi(v)^\top$ (25); remainders "
-    r"$o(\|\delta\|^2)$ in (26) and $o(\|\Delta\|^2)$ in (32), (34); "
-    r"$\sum_t\nabla_W(a_tb^\top X^\top\varphi_t(g))$ (30), where $\varphi_t$ is the $t$-th entry",
-    correct=r"$\varphi'(v)$; $O(\|\delta\|^2)$ and $O(\|\Delta\|^2)$; $\varphi(g_t)$",
-    page="multihead/statistics",
-    instances=20,
-    about=("multihead.lemma-4",),
-)
+@measures("multihead.erratum-9", instances=20)
 def erratum_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d = 4, 3
     drawn = made.bounded(rng, trials=instances, n=1, T=T, d=d)
@@ -90,20 +79,7 @@ def erratum_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield equal(f"{what}, phi(g_t)", whole, truth, size=1.0, role="correction")
 
 
-@erratum(
-    "multihead.erratum-10",
-    "equations 52-57",
-    "the index pattern is not the Hessian's quadratic form; the bounds hold all the same",
-    printed=r"$v^\top\nabla^2\Phi v=\sum_{ijt}X_{ti}q_i^\top x_t\,\mathbf d_{tj}^\top\varphi'(g_t)"
-    r"Xq_j+2\sum_{jt}p_t^\top x_tX_{:,j}^\top\varphi'(g_t)Xq_j$ (Terms 1 and 2), "
-    r"$\mathbf d_{tj}=\mathbf d_t$ for $b=e_j$",
-    correct=r"Term 2 is $2\sum_t(Xp_t)^\top\varphi'(g_t)XQ^\top x_t$, Term 1 is "
-    r"$\sum_{ijt}Q_{ij}X_{ti}\,\mathbf d_{tj}^\top\varphi'(g_t)XQ^\top x_t$; both satisfy the "
-    r"bounds that follow.",
-    page="multihead/statistics",
-    instances=50,
-    about=("multihead.proposition-5", "multihead.proposition-1"),
-)
+@measures("multihead.erratum-10", instances=50)
 def erratum_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d = 4, 3
     drawn = made.bounded(rng, trials=instances, n=1, T=T, d=d)

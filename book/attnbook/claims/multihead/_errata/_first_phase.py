@@ -8,33 +8,15 @@ from itertools import product
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab import models, problems
 from attnlab.checks import Array
 
 
-@erratum(
-    "multihead.erratum-15",
-    "Lemmas 2, 16 and 17, equation 102",
-    "after the first phase the oracle stands with the factor zeta/4, not zeta/2",
-    printed=r"$U^{(1)}_h=\alpha_h\mathbb 1_T(\frac\zeta2u_\star+p)^\top$ with "
-    r"$\|p\|=O(1/\sqrt{n_1})$",
-    correct=r"$U^{(1)}_h=\alpha_h\mathbb 1_T(\frac\zeta4u_\star+p)^\top$, for "
-    r"$\mathbb E[y\mu_y]=\frac12u_\star$",
-    page="multihead/mixtures",
-    instances=20,
-    about=(
-        "multihead.lemma-2",
-        "multihead.lemma-12",
-        "multihead.lemma-13",
-        "multihead.lemma-16",
-        "multihead.lemma-17",
-        "multihead.proposition-2",
-    ),
-)
+@measures("multihead.erratum-15", instances=20)
 def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.MultiHead(heads=2)
     for sigma, within in ((0.0, 1e-9), (0.1, 0.02)):
@@ -57,23 +39,7 @@ def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("growth of p with n_1", slope(sizes, left[4.0]), -0.25, role="correction")
 
 
-@erratum(
-    "multihead.erratum-16",
-    "Proposition 2, equation 116",
-    "random signs have mean size 1; the proof takes 1/2, that of a uniform draw from [-1, 1]",
-    printed=r"$\mathbb E_{\alpha\sim\mathrm{Unif}(\pm1)}|\alpha|=\frac12$",
-    correct=r"$\mathbb E|\alpha|=1$ for signs. With $\frac\zeta4$ for $\frac\zeta2$ the first term "
-    r"of $\gamma_\star$ is unchanged, and the term in $P$ doubles (or "
-    r"$\alpha\sim\mathrm{Unif}[-1,1]$)",
-    page="multihead/mixtures",
-    instances=200,
-    about=(
-        "multihead.proposition-2",
-        "multihead.lemma-12",
-        "multihead.lemma-13",
-        "multihead.lemma-14",
-    ),
-)
+@measures("multihead.erratum-16", instances=200)
 def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     seq, zeta = parts.mixture(rng, n=instances), 0.1
     oracle = theory.multihead.U_star(made.patterns(seq))
@@ -93,18 +59,7 @@ def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield equal("gamma_star at S=2", whole, 0.594183, within=1e-6, role="correction")
 
 
-@erratum(
-    "multihead.erratum-17",
-    "Appendix D.3, proof of Lemma 16",
-    "the logistic loss falls: its slope at 0 is -1/2; and it is rows of U that are equal",
-    printed=r"$\ell'(0)=\frac12$, so $\nabla_{\theta_h}\hat L(0)=\frac1{2n\sqrt H}"
-    r"\sum_iy_i\nabla\Phi(X_i)$; the $\tau$-th column of $U^{(1)}_h$, $\tau\in[T]$",
-    correct=r"$\ell'(0)=-\frac12$, $\nabla_{\theta_h}\hat L(0)=-\frac1{2n\sqrt H}\sum_i"
-    r"y_i\nabla\Phi(X_i)$; the $\tau$-th row. The lemma's $U^{(1)}_h$ has the right sign",
-    page="multihead/mixtures",
-    instances=20,
-    about=("multihead.lemma-16",),
-)
+@measures("multihead.erratum-17", instances=20)
 def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     seq = parts.mixture(rng, n=30, T=10, Z=0.2, trials=instances)
     model = models.MultiHead(heads=3)
@@ -122,21 +77,7 @@ def erratum_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("rows from the mean labelled token / 2", far, 1e-12, role="correction")
 
 
-@erratum(
-    "multihead.erratum-19",
-    "Fact 2, Lemma 12 and Proposition 2 (P2)",
-    "a bound on both sides at once needs log(2/delta) in Hoeffding's inequality",
-    printed=r"$|\frac1H\sum_hX_h-\mu|\le2B\sqrt{\frac{\log(1/\delta)}{2H}}$ and "
-    r"$|\tilde\Phi(X_i;\tilde\theta^{(1)})|\le TR(S+P)\sqrt{2\log(n/\delta)}$, each with "
-    r"probability $1-\delta$",
-    correct=r"$\log(2/\delta)$ and $\log(2n/\delta)$",
-    page="multihead/initialization",
-    instances=40,
-    reason="All sign patterns are enumerated, so the probabilities are exact. P2 is looked at "
-    "where the noise p is large and lies along the irrelevant tokens: Proposition 2 conditions "
-    "on its norm alone.",
-    about=("multihead.fact-2", "multihead.lemma-12", "multihead.proposition-2"),
-)
+@measures("multihead.erratum-19", instances=40)
 def erratum_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     levels = np.linspace(0.02, 0.98, 10 * instances)
     patterns = [np.array(list(product([-1.0, 1.0], repeat=H))) for H in range(1, 9)]

@@ -7,27 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab.checks import Array
 
 
-@erratum(
-    "multihead.erratum-21",
-    "Sections 5.3 and 7",
-    "the three margins are not always in the order that is claimed",
-    printed=r"$\gamma_{\mathrm{attn}}\ge\gamma_\star\ge\gamma_{\mathrm{lin}}$",
-    correct=r"$\gamma_{\mathrm{attn}}\ge\gamma_{\mathrm{lin}}$ always. Without noise "
-    r"$\gamma_\star\ge\gamma_{\mathrm{lin}}$, and $\gamma_{\mathrm{attn}}\ge\gamma_\star$ up to "
-    r"$S^3=4\sqrt{M+1}/(\sqrt T\zeta^2)$, which is $S=6.03$ for $T=10$, $\zeta=0.1$, $M=2$; with "
-    r"noise $\gamma_\star\ge\gamma_{\mathrm{lin}}$ iff $\zeta\ge7r+12r^2+16r^3$, "
-    r"$r=\bar Z/S^2$ ($P=0$)",
-    page="multihead/mixtures",
-    instances=50,
-    about=("multihead.proposition-3",),
-)
+@measures("multihead.erratum-21", instances=50)
 def erratum_21(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     zeta, crossing = 0.1, float(theory.multihead.crossing())
     signs = np.array([1.0, -1.0])
@@ -57,17 +44,7 @@ def erratum_21(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("gamma_attn", theory.multihead.gamma_attn(S=size), lin, role="correction")
 
 
-@erratum(
-    "multihead.erratum-23",
-    "equation 123",
-    "U_opt has T rows, not d, and needs the factor sqrt 2 to have norm 1",
-    printed=r"$U_{\mathrm{opt}}=\frac1{S\sqrt T}\mathbb 1_d(\mu_+-\mu_-)^\top$ with "
-    r"$\|\theta_{\mathrm{opt}}\|=\sqrt2$",
-    correct=r"$U_{\mathrm{opt}}=\frac1{S\sqrt{2T}}\mathbb 1_T(\mu_+-\mu_-)^\top$, as in equation 9",
-    page="multihead/mixtures",
-    instances=20,
-    about=("multihead.proposition-3",),
-)
+@measures("multihead.erratum-23", instances=20)
 def erratum_23(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     shapes: dict[str, list[tuple[float, float]]] = {"statement": [], "correction": []}
     for S in rng.uniform(0.5, 5.0, size=instances):
@@ -83,16 +60,7 @@ def erratum_23(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield equal("rows of U_opt / T", rows, 1.0, role=role)
 
 
-@erratum(
-    "multihead.erratum-24",
-    "Appendix E.1",
-    "twice B is below 2.5/4 of S^4, not 1.25/4: the latter bounds B itself",
-    printed=r"$A\ge\frac34S^4>\frac{1.25}4S^4\ge2B$ for $Z_\mu=Z_\nu\le S^2/8$",
-    correct=r"$A\ge\frac34S^4>\frac{2.5}4S^4\ge2B$; the conclusion $A>2B$ stands",
-    page="multihead/mixtures",
-    instances=1000,
-    about=("multihead.proposition-3",),
-)
+@measures("multihead.erratum-24", instances=1000)
 def erratum_24(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     S = rng.uniform(0.5, 10.0, size=instances)
     Z = S**2 / 8.0 * np.append(1.0, rng.uniform(0.0, 1.0, size=instances - 1))
@@ -107,16 +75,7 @@ def erratum_24(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("largest irrelevant score against B, S=2, Z=S^2/8", apart, 5.0, role="correction")
 
 
-@erratum(
-    "multihead.erratum-25",
-    "Appendix E.1",
-    "the bound on psi_t holds for y psi_t: with a negative label it turns around",
-    printed=r"$\psi_t\ge yS^2(1-\epsilon)-2\epsilon Z_\mu$",
-    correct=r"$y\psi_t\ge S^2(1-\epsilon)-2\epsilon Z_\mu$; Proposition 3 is what follows from it",
-    page="multihead/mixtures",
-    instances=200,
-    about=("multihead.proposition-3",),
-)
+@measures("multihead.erratum-25", instances=200)
 def erratum_25(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     S, Z, eps = 2.0, 0.5, 0.1
     # enough samples for both labels to occur, a million times to one
@@ -128,19 +87,7 @@ def erratum_25(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("y psi_t", y * psi, S**2 * (1.0 - eps) - 2.0 * eps * Z, role="correction")
 
 
-@erratum(
-    "multihead.erratum-26",
-    "Section 7",
-    "the closing remarks restate Proposition 3 with S for S^2, twice, and as an equation",
-    printed=r"$y\Phi(X;U_{\mathrm{opt}},\Gamma_\epsilon W_{\mathrm{opt}})=\frac{S\sqrt T}{\sqrt2}"
-    r"\big((1-\epsilon)-\frac{2\epsilon Z_\mu}S\big)$ for $\Gamma_\epsilon\gtrsim\frac1S\log"
-    r"\frac{\zeta^{-1}-1}\epsilon$",
-    correct=r"$\ge\frac{S\sqrt T}{\sqrt2}\big((1-\epsilon)-\frac{2\epsilon Z_\mu}{S^2}\big)$ for "
-    r"$\Gamma_\epsilon\gtrsim\frac1{S^2}\log\frac{\zeta^{-1}-1}\epsilon$",
-    page="multihead/mixtures",
-    instances=100,
-    about=("multihead.proposition-3",),
-)
+@measures("multihead.erratum-26")
 def erratum_26(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     eps = 0.1
     for S in (0.5, 2.0):
@@ -169,18 +116,7 @@ def erratum_26(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield equal("Gamma that is needed", needed, exact, role="correction")
 
 
-@erratum(
-    "multihead.erratum-27",
-    "Section 5.3",
-    "one exponent of the contradiction is p - 3/4, not p - 1/4; the contradiction stands",
-    printed=r"$H^{1/2}\gtrsim S^5\|\tilde\theta\|^3$ with $S\gtrsim\frac{\log n}CH^{p-1/2}$ and "
-    r"$\|\tilde W\|=CH^{1/2-p}$ gives $H^{p-1/4}\lesssim C/\log^{5/2}n$",
-    correct=r"$H^{p-3/4}\lesssim C/\log^{5/2}n$; with $H^{p-2}\gtrsim C$ it asks for "
-    r"$\log n\lesssim1$ all the same",
-    page="multihead/mixtures",
-    instances=2000,
-    about=("multihead.equation-12",),
-)
+@measures("multihead.erratum-27", instances=2000)
 def erratum_27(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     heads, C, log_n = np.array([1.0, 8.0, 64.0, 512.0]), 3.0, 5.0
     unit = parts.saturated(parts.mixture(rng, n=1))["W"]
@@ -201,18 +137,7 @@ def erratum_27(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("choices that meet both, log n = 1.01", met, 0.0, role="correction")
 
 
-@erratum(
-    "multihead.erratum-28",
-    "equation 115",
-    "collecting terms gives 4 - 2 zeta - zeta^2 where 4 - zeta^2 is printed; the bound holds",
-    printed=r"(112) and (113) together are $\frac{T(1-\zeta)\zeta}2\big[\zeta S^6-\dots"
-    r"-2((4-\zeta^2)Z_\mu+2\zeta(1-\zeta)Z_\nu)Z_\mu S^2-\dots\big]$",
-    correct=r"$\dots-2((4-2\zeta-\zeta^2)Z_\mu+2\zeta(1-\zeta)Z_\nu)Z_\mu S^2-\dots$, a little "
-    r"more; what follows (with $8Z_\mu$) holds either way",
-    page="multihead/mixtures",
-    instances=1000,
-    about=("multihead.lemma-13",),
-)
+@measures("multihead.erratum-28", instances=1000)
 def erratum_28(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     zeta, S = rng.uniform(0.02, 0.98, size=instances), rng.uniform(0.5, 5.0, size=instances)
     Zm, Zn = S**2 * rng.uniform(0.0, 0.5, size=(2, instances))

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab import curvature, models, ntk, problems
@@ -51,17 +51,7 @@ def norms(A: Array) -> Array:
     return np.asarray(np.linalg.norm(A, axis=(-1, -2)))
 
 
-@erratum(
-    "multihead.erratum-1",
-    "Section 2 of the superseded preprint",
-    "the Jacobian of softmax subtracts the outer product of the softmax, not of its argument",
-    printed=r"$\varphi'(v)=\mathrm{diag}(\varphi(v))-vv^\top$",
-    correct=r"$\varphi'(v)=\mathrm{diag}(\varphi(v))-\varphi(v)\varphi(v)^\top$, as the published "
-    r"version has it",
-    page="multihead/statistics",
-    about=("multihead.lemma-1", "multihead.lemma-4"),
-    preprint=True,
-)
+@measures("multihead.erratum-1")
 def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     v = rng.standard_normal((instances, 5))
     truth, s = differences(v), softmax(v)
@@ -70,16 +60,7 @@ def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_most(f"diag(phi) - {name}, distance from differences", error, 1e-7, role=role)
 
 
-@erratum(
-    "multihead.erratum-2",
-    "Section 5.2",
-    "the Jacobian of softmax at zero is smaller by a factor T",
-    printed=r"$\varphi'(0)=I-\frac1T\mathbf 1_T\mathbf 1_T^\top$",
-    correct=r"$\varphi'(0)=\frac1T\big(I-\frac1T\mathbf 1_T\mathbf 1_T^\top\big)$ (Appendix D)",
-    page="multihead/initialization",
-    instances=20,
-    about=("multihead.lemma-13", "multihead.proposition-2"),
-)
+@measures("multihead.erratum-2", instances=20)
 def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 5
     centred = np.eye(T) - 1.0 / T
@@ -99,15 +80,7 @@ def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield equal(f"{what}, over T", built / T, exact, size=size, role="correction")
 
 
-@erratum(
-    "multihead.erratum-3",
-    "Section 2, footnote on pooling",
-    "pooling repeats u in the rows of U, so U = 1 u', not u 1'",
-    printed=r"$U=u\mathbf 1_T^\top$ with $u\in\mathbb R^d$, for $U\in\mathbb R^{T\times d}$",
-    correct=r"$U=\mathbf 1_Tu^\top$",
-    page="multihead/statistics",
-    about=("multihead.lemma-1",),
-)
+@measures("multihead.erratum-3")
 def erratum_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield equal("rows of u 1', T = 6 and d = 3", np.outer(np.ones(3), np.ones(6)).shape[0], 6)
     T = d = 4  # where both forms have a shape that fits
@@ -122,18 +95,7 @@ def erratum_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield equal(f"output with U = {name}, T = d", read, truth, size=1.0, role=role)
 
 
-@erratum(
-    "multihead.erratum-4",
-    "Section 5.2",
-    "the factors of W_star carry each other's names: with W = W_Q W_K' they must be swapped",
-    printed=r"$W_\star=W_{K,\star}W_{Q,\star}^\top$ with $W_{K,\star}=[\mu_+\,\mu_-\,\nu_1\cdots"
-    r"\nu_M]$, $W_{Q,\star}=[\mu_+\,\mu_-\,\mu_++\mu_-\cdots]$, in a model with $W=W_QW_K^\top$",
-    correct=r"$W_\star=W_{Q,\star}W_{K,\star}^\top$ with $W_{Q,\star}=[\mu_+\,\mu_-\,\nu_1\cdots"
-    r"\nu_M]$ and $W_{K,\star}=[\mu_+\,\mu_-\,\mu_++\mu_-\cdots]$",
-    page="multihead/initialization",
-    instances=20,
-    about=("multihead.proposition-2", "multihead.lemma-13"),
-)
+@measures("multihead.erratum-4", instances=20)
 def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = parts.mixture(rng, n=instances, T=6, zeta=0.5, S=2.0, M=3)
     source = made.patterns(drawn)
@@ -172,22 +134,7 @@ def _excess(
     return np.asarray(rest), made.length(away) ** 2 / 2.0
 
 
-@erratum(
-    "multihead.erratum-5",
-    "equation 14 of the superseded preprint",
-    "the smallest eigenvalue bounds the loss from below, so the inequality points the other way",
-    printed=r"$\hat L(\theta)\le\hat L(\theta_k)+\langle\nabla\hat L(\theta_k),\theta-\theta_k"
-    r"\rangle+\frac12\min_\alpha\lambda_{\min}(\nabla^2\hat L(\theta_{k_\alpha}))"
-    r"\|\theta-\theta_k\|^2$",
-    correct=r"$\hat L(\theta)\ge\dots$, as in the published version",
-    page="multihead/training",
-    status="may be the extraction's",
-    instances=20,
-    reason="One glyph, in a text that was read off a picture of the page. The published version "
-    "has it right.",
-    about=("multihead.lemma-8",),
-    preprint=True,
-)
+@measures("multihead.erratum-5", instances=20)
 def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.MultiHead(heads=2)
     drawn, near, far = _pair(rng, instances)
@@ -201,20 +148,7 @@ def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least(f"{what}, at least", rest / half, lowest, role="correction")
 
 
-@erratum(
-    "multihead.erratum-6",
-    "equation 16",
-    "the constant belongs to the ends of this segment, not to the theta_1, theta_2 of (15)",
-    printed=r"$\hat L(\theta)\ge\dots-\frac12\frac{\beta_3(\theta_1)\vee\beta_3(\theta_2)}{\sqrt H}"
-    r"\max_\alpha\hat L(\theta_{k_\alpha})\|\theta-\theta_k\|^2$ (with the arbitrary "
-    r"$\theta_1,\theta_2$ of (15))",
-    correct=r"$\beta_3(\theta)\vee\beta_3(\theta_k)$ in place of "
-    r"$\beta_3(\theta_1)\vee\beta_3(\theta_2)$",
-    page="multihead/training",
-    instances=20,
-    reason=r"The printed constant is read at $\theta_1=\theta_2=0$.",
-    about=("multihead.lemma-8",),
-)
+@measures("multihead.erratum-6", instances=20)
 def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = made.bounded(rng, trials=max(instances, 5), n=1, T=3, d=2)
     near = made.heads(rng, drawn, 1)
@@ -243,21 +177,7 @@ def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(f"{what}, beta_3 at {name}", rest / half / worst, -beta3, role=role)
 
 
-@erratum(
-    "multihead.erratum-7",
-    "equations 21 and 89",
-    "the largest loss multiplies the small term only, not the whole factor",
-    printed=r"$\|\theta_{k+1}-\theta_{k+1}^{\neg i}\|\le\big((1+\frac{\eta\tilde\beta_3}{\sqrt H})"
-    r"\max_\alpha\hat L^{\neg i}\big)\|\theta_k-\theta_k^{\neg i}\|+\dots$ (21); (89) alike, "
-    r"$(1+\frac{4\eta\tilde\beta_3}{3\sqrt H})\cdot(\hat L^{\neg i}(\theta_k)+\hat L^{\neg i}"
-    r"(\theta_k^{\neg i}))$",
-    correct=r"$\big(1+\frac{\eta\tilde\beta_3}{\sqrt H}\max_\alpha\hat L^{\neg i}\big)$ and "
-    r"$1+\frac{4\eta\tilde\beta_3}{3\sqrt H}(\hat L^{\neg i}(\theta_k)+\hat L^{\neg i}"
-    r"(\theta_k^{\neg i}))$, as in (19) and (22)",
-    page="multihead/generalization",
-    instances=10,
-    about=("multihead.lemma-11",),
-)
+@measures("multihead.erratum-7", instances=10)
 def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     H = 4
     drawn = problems.tokenized_mixture(n=10, trials=instances, rng=rng)
@@ -292,16 +212,7 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most(f"{what}, against (89) mended", ratio, shifted, role="correction")
 
 
-@erratum(
-    "multihead.erratum-8",
-    "equation 24",
-    "the loss itself is not bounded by 1; its derivative is",
-    printed=r"$\hat L'(\theta)\le\hat L(\theta)\le1$ and $\hat L''(\theta)\le\frac14$",
-    correct=r"$\hat L'\le\hat L$, $\hat L'\le1$, $\hat L''\le\frac14$, where $\hat L',\hat L''$ "
-    r"are the means of $|\ell'|$ and $|\ell''|$",
-    page="multihead/loss",
-    about=("multihead.corollary-1", "multihead.lemma-6"),
-)
+@measures("multihead.erratum-8")
 def erratum_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = made.bounded(rng, trials=max(instances, 20), n=3, T=3, d=2)
     params = made.heads(rng, drawn, 2)

@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab import curvature, models, ntk, problems
@@ -17,23 +17,7 @@ from attnlab.checks import Array
 from attnlab.models import Params
 
 
-@erratum(
-    "multihead.erratum-11",
-    "equation 67",
-    "the weak convexity of a segment needs the largest loss on it, not the loss at a point",
-    printed=r"$\min_{\theta\in[\theta_1,\theta_2]}\lambda_{\min}(\nabla^2\hat L(\theta))\ge"
-    r"-\frac{\beta_3(\theta_1)\vee\beta_3(\theta_2)}{\sqrt H}\,\hat L(\theta)$",
-    correct=r"$\ge-\frac{\beta_3(\theta_1)\vee\beta_3(\theta_2)}{\sqrt H}\,"
-    r"\max_{\theta\in[\theta_1,\theta_2]}\hat L(\theta)$, as in equation 15",
-    page="multihead/loss",
-    instances=20,
-    reason=r"The printed right side names the variable of the minimum; it is read at the end "
-    r"$\theta_2$ of the segment, which separates the data.",
-    about=(
-        "multihead.proposition-4",
-        "multihead.proposition-6",
-    ),
-)
+@measures("multihead.erratum-11", instances=20)
 def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     seq = problems.tokenized_mixture(n=6, T=4, zeta=0.25, trials=instances, rng=rng)
     model = models.MultiHead(heads=2, start="gaussian", scale=1.0)
@@ -51,19 +35,7 @@ def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("the same, by the largest loss", lowest, -beta3 * largest, role="correction")
 
 
-@erratum(
-    "multihead.erratum-12",
-    "Appendix B.3, proof of Lemma 7, and B.4",
-    "the smoothness of a step is that at its two ends, and step sizes are bounded by a minimum",
-    printed=r"$\max_{\theta'\in[\theta_k,\theta_{k+1}]}\beta_2(\theta')=\beta_2(\theta)\vee"
-    r"\beta_2(\theta_k)$, $\theta$ the target; in B.4, $\eta\le1\vee\frac1{\rho(\theta)}$",
-    correct=r"$\beta_2(\theta_{k+1})\vee\beta_2(\theta_k)$; $\eta\le1\wedge\frac1{\rho(\theta)}$",
-    page="multihead/training",
-    status="may be the extraction's",
-    instances=4,
-    reason="An index and a sign in a text taken from a PDF. Section 6.1 has the two ends right.",
-    about=("multihead.lemma-7", "multihead.theorem-3"),
-)
+@measures("multihead.erratum-12", instances=4)
 def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     seq = problems.tokenized_mixture(n=50, trials=instances, rng=rng)
     model, R = models.MultiHead(heads=4), parts.longest_token(seq)
@@ -93,21 +65,7 @@ def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield at_most(f"change of the loss / eta, eta={eta:.3g}", change, bound, role=role)
 
 
-@erratum(
-    "multihead.erratum-13",
-    "Theorem 1 (main text)",
-    "the order given for rho drops the term that does not shrink with H, and multiplies sizes",
-    printed=r"$\rho(\theta)\lesssim d^{3/2}T^{3/2}R^{13}\|\theta\|_{2,\infty}^2"
-    r"\|\theta-\theta_0\|^2$",
-    correct=r"$\rho(\theta)\asymp\big(d^{3/2}T^{3/2}R^{13}/\sqrt H+dT^2R^{12}\big)"
-    r"(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})^2$",
-    page="multihead/training",
-    instances=2000,
-    about=(
-        "multihead.theorem-1",
-        "multihead.theorem-2",
-    ),
-)
+@measures("multihead.erratum-13", instances=2000)
 def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     rho, order = theory.multihead.rho, theory.multihead.rho_order
     T, near = np.logspace(3, 6, 7), np.logspace(-6, -3, 7)
@@ -122,20 +80,7 @@ def erratum_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield at_least(f"rho / corrected order, R={R:g}", ratio, 20.0, role="correction")
 
 
-@erratum(
-    "multihead.erratum-14",
-    "Proposition 7",
-    "the target of norm sqrt 2 lies sqrt 2 times as far as the proposition says",
-    printed=r"$g_0(\varepsilon)=c:=\frac{2B_\Phi+\log(1/\varepsilon)}\gamma$ for "
-    r"$\theta_{(\varepsilon)}=\theta_0+c\,\theta_\star$ with $\|\theta_\star\|=\sqrt2$; hence "
-    r"$\frac{5c^2}{4\eta K}$ and $\frac{17c^2}{\eta n}$ in Corollary 2",
-    correct=r"$g_0(\varepsilon)=\sqrt2\,c$, hence $\frac{5c^2}{2\eta K}$ and $\frac{34c^2}{\eta n}$"
-    r" (or $\|\theta_\star\|=1$). By the proof's own steps the factor 5 in the condition on "
-    r"$\sqrt H$ becomes 10; bounding $\|\theta'\|_{2,\infty}\le B_2+\sqrt2\,c$ at once, 5 may stay",
-    page="multihead/initialization",
-    instances=20,
-    about=("multihead.proposition-7", "multihead.corollary-2", "multihead.corollary-5"),
-)
+@measures("multihead.erratum-14", instances=20)
 def erratum_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _distance_of_the_target(rng, instances)
     yield from _nothing_within_c(rng, instances)

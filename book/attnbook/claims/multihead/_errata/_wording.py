@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab import curvature, models, problems
@@ -17,18 +17,7 @@ from attnlab.models import softmax
 from attnlab.problems import SequenceProblem
 
 
-@erratum(
-    "multihead.erratum-29",
-    "Section 3 of the superseded preprint",
-    "with more heads the smallest eigenvalue becomes less negative, not less positive",
-    printed="as the number of heads increases, the minimum eigenvalue becomes less positive",
-    correct=r"less negative: $\lambda_{\min}(\nabla^2\hat L)\ge-\frac{\beta_3}{\sqrt H}\hat L$ "
-    "rises to 0. The published version has it right",
-    page="multihead/loss",
-    instances=6,
-    about=("multihead.corollary-1",),
-    preprint=True,
-)
+@measures("multihead.erratum-29", instances=6)
 def erratum_29(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian_regression(
         n=4, T=2, d=2, unit_tokens=True, trials=max(6, instances), rng=rng
@@ -46,18 +35,7 @@ def erratum_29(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("growth of its size with H", grown, -0.1, role="correction")
 
 
-@erratum(
-    "multihead.erratum-30",
-    "equation 131, Lemma 14, the display before (113)",
-    "three names: the scaled W_star, the heads after step one, and a factor left out",
-    printed=r"(131) with $W_\star$ of (104); $\tilde\theta^{(1)}=\mathrm{concat}(\theta_1^{(1)},"
-    r"\dots,\theta_1^{(H)})$; $\dots+(z_t^\top\mu_-)\mu_-+\dots$",
-    correct=r"$\tilde\Gamma W_\star$, $\tilde\Gamma=\Gamma/(S^2\sqrt{2(M+1)})$; "
-    r"$\mathrm{concat}(\theta_1^{(1)},\dots,\theta_H^{(1)})$; $(z_t^\top\mu_-)(z_{t'}^\top\mu_-)$",
-    page="multihead/mixtures",
-    instances=50,
-    about=("multihead.proposition-3", "multihead.lemma-13", "multihead.lemma-14"),
-)
+@measures("multihead.erratum-30", instances=50)
 def erratum_30(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     S, eps = 1.0, 0.01
     seq = parts.mixture(rng, n=instances, S=S, Z=0.1)
@@ -85,19 +63,7 @@ def erratum_30(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield equal("score of two noisy tokens", mended, truth, size=S**4, role="correction")
 
 
-@erratum(
-    "multihead.erratum-31",
-    "Corollary 2 (main text)",
-    "a step of the order given may be too long: the term that does not shrink with H is left out",
-    printed=r"$\rho(K)\gtrsim d^{3/2}T^{3/2}R^{13}g_0(\frac1K)^4$",
-    correct=r"$\rho(K)\lesssim\big(d^{3/2}T^{3/2}R^{13}/\sqrt H+dT^2R^{12}\big)"
-    r"(g_0(\frac1K)+B_2)^2$; its exact value is in Corollary 5",
-    page="multihead/training",
-    instances=2000,
-    reason=r"The sign is read in the authors' favour: a $\rho(K)$ of this order would be enough. "
-    "With many tokens it is not.",
-    about=("multihead.corollary-2",),
-)
+@measures("multihead.erratum-31", instances=2000)
 def erratum_31(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     rho, order = theory.multihead.rho, theory.multihead.rho_order
     T = np.logspace(3.0, 6.0, 7)
@@ -110,22 +76,7 @@ def erratum_31(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield at_least(f"rho(K) / corrected order, R={R:g}", ratio, 20.0, role="correction")
 
 
-@erratum(
-    "multihead.erratum-32",
-    "Section 5.3 of the superseded preprint",
-    "the heads are scaled by log n / gamma_attn; gamma_opt,n is nowhere defined",
-    printed=r"$U_h=\frac{\log n}{\gamma_{\mathrm{opt},n}}H^{-1/2}U_{\mathrm{opt}}$ and "
-    r"$\|\tilde U\|=\frac{\log n}{\gamma_{\mathrm{attn}}}$",
-    correct=r"$U_h=\frac{\log n}{\gamma_{\mathrm{attn}}}H^{-1/2}U_{\mathrm{opt}}$, as in the "
-    "published version",
-    page="multihead/mixtures",
-    instances=100,
-    reason=r"A name left over: a few lines below, $\|\tilde U\|$ has the right one. For a number "
-    r"to compare, it is read as the smallest margin of $\theta_{\mathrm{opt}}$ itself on the $n$ "
-    "samples.",
-    about=("multihead.proposition-3",),
-    preprint=True,
-)
+@measures("multihead.erratum-32")
 def erratum_32(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, Z, eps, H = max(10, instances), 0.2, 0.01, 4
     seq = parts.mixture(rng, n=n, Z=Z)
@@ -140,17 +91,7 @@ def erratum_32(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most("n times the loss of the saturated target", n * loss, 1.0, role="correction")
 
 
-@erratum(
-    "multihead.erratum-33",
-    "Lemma 18",
-    "softmax saturation needs A > 0 and Gamma >= 0, which the proof uses",
-    printed=r"$r_1\ge\dots\ge r_L\ge A$, $B\ge r_i$ for $i>L$, $A>2B$ and "
-    r"$\Gamma\ge\frac2A\log\frac{T/L-1}\epsilon$ give $\sum_{i>L}\varphi_i(\Gamma r)\le\epsilon$",
-    correct=r"with $A>0$ besides, and $\Gamma\ge0$, which matters for $\epsilon>T/L-1$ alone",
-    page="multihead/mixtures",
-    instances=2000,
-    about=("multihead.lemma-18", "multihead.proposition-3"),
-)
+@measures("multihead.erratum-33", instances=2000)
 def erratum_33(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 10
     A = rng.uniform(0.1, 3.0, size=instances)
@@ -175,19 +116,7 @@ def erratum_33(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield at_most(f"mass beyond L={L}, A > 0", tail(A, L, Gamma), eps, role="correction")
 
 
-@erratum(
-    "multihead.erratum-34",
-    "Lemmas 8, 9 and 10",
-    "descent is needed from the first step on: the range of k must contain 0",
-    printed=r"step-wise descent (68) holds for all $k\in[K-1]=\{1,\dots,K-1\}$",
-    correct=r"for all $k\in\{0,\dots,K-1\}$",
-    page="multihead/training",
-    instances=20,
-    reason=r"With $K=1$ the printed range is empty. Lemmas 8 and 9 are looked at with "
-    r"$\theta=\theta_0$, where the condition on the heads is empty too; Lemma 10 from zero, where "
-    "all heads are equal and one stands for as many as its condition asks for.",
-    about=("multihead.lemma-8", "multihead.lemma-9", "multihead.lemma-10"),
-)
+@measures("multihead.erratum-34", instances=20)
 def erratum_34(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian_regression(n=60, T=3, d=3, trials=instances, rng=rng)
     seq = SequenceProblem(drawn.X, rng.choice([-1.0, 1.0], size=drawn.y.shape))

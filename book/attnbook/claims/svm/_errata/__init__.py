@@ -12,3 +12,4 @@ from attnbook.claims.svm._errata import _sequences as _sequences
 from attnbook.claims.svm._errata import _separability as _separability
 from attnbook.claims.svm._errata import _experiments as _experiments
 from attnbook.claims.svm._errata import _support as _support
+from attnbook.claims.svm._errata import _products as _products

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import (
     covariance,
     descent,
@@ -33,20 +33,7 @@ def _allowance(problem: TokenProblem, mm: Array, mu: Array | float) -> Array:
     return np.asarray((mu / most)[..., None] * theory.svm.score_gaps(problem)[0])
 
 
-@erratum(
-    "svm.erratum-7",
-    "Theorem 6",
-    "the first step must be long enough, not short enough",
-    printed=r"$\eta(0)\le O(1/\|W^{mm}\|)$.",
-    correct=r"$\eta(0)\ge R/\|\nabla\mathcal L(0)\|_F$: the proof starts from "
-    r"$W(1)\in\bar{\mathcal C}_{\mu,R}$ with $R\ge R_\mu$ of (59), and "
-    r"$\|W(1)\|_F=\eta(0)\|\nabla\mathcal L(0)\|_F$.",
-    reason="What fails here is where the proof begins; that a short first step can also end on "
-    "other tokens is shown by the check of Theorem 6.",
-    page="svm/descent",
-    about=("svm.theorem-6",),
-    instances=40,
-)
+@measures("svm.erratum-7", instances=40)
 def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=3, d=8, trials=4 * instances + 20, rng=rng)
     drawn = drawn.trial(svm.assumption_c(drawn).holds)
@@ -71,17 +58,7 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least(what, kept, 0.0, strictly=True, role="correction")
 
 
-@erratum(
-    "svm.erratum-8",
-    "Lemma 12, below equation 59",
-    "the worst score gap is the minimum over samples, not the supremum",
-    printed=r"$\gamma^{gap}_{\min}=\sup_i\gamma^{gap}_i$ in $R_\mu=\frac1{\mu\Theta}"
-    r"\log\frac{4T\Gamma A}{\mu\gamma^{gap}_{\min}}$.",
-    correct=r"$\gamma^{gap}_{\min}=\min_i\gamma^{gap}_i$: only then "
-    r"$Te^{-R\mu\Theta}\le\mu\gamma^{gap}_i/(4\Gamma A)$ for every $i$.",
-    page="svm/descent",
-    about=("svm.lemma-12",),
-)
+@measures("svm.erratum-8")
 def erratum_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=8, trials=instances, rng=rng)
     mm, gaps = svm.attention_svm(drawn).W, theory.svm.score_gaps(drawn)[0]
@@ -93,18 +70,7 @@ def erratum_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_most(f"1 - s at R of the {name} gap, against (58)", lost, allowed, role=role)
 
 
-@erratum(
-    "svm.erratum-9",
-    "equations 60 and 75",
-    "both chains run the other way, because the derivative of the loss is negative",
-    printed=r"$\frac{2A}n\sum_i\ell'_iq_i\bar\gamma^{gap}_i\ge\langle\nabla\mathcal L(W),V\rangle"
-    r"\ge\frac\mu{2n}\sum_i\ell'_iq_i\gamma^{gap}_i$, and likewise with $2$ and $\frac18$ in (75).",
-    correct=r"$\le$ twice in both, or both with $-\ell'_i$ and $-\langle\nabla\mathcal L(W),V"
-    r"\rangle$, as L2 of Lemmas 12 and 13 says.",
-    page="svm/descent",
-    about=("svm.lemma-12", "svm.lemma-13"),
-    instances=60,
-)
+@measures("svm.erratum-9", instances=60)
 def erratum_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=3, d=16, trials=instances + 10, rng=rng)
     drawn = drawn.trial(svm.assumption_b1(drawn).holds)
@@ -142,19 +108,7 @@ def _chain(name: str, push: Array, low: Array, high: Array) -> Iterator[Measurem
     yield at_most(f"({name}) reversed, on the right", middle, right, role="correction")
 
 
-@erratum(
-    "svm.erratum-10",
-    "Lemma 11, proof",
-    "the rescaled iterate must have the norm of the max-margin solution",
-    printed=r"$\bar W=\|W\|_FW/\|W^{mm}\|_F$.",
-    correct=r"$\bar W=\|W^{mm}\|_FW/\|W\|_F$, as in Lemmas 10 and 14: then $\|\bar W\|_F="
-    r"\|W^{mm}\|_F$, which (50) and the two scenarios use.",
-    reason="Inequality (49) is also claimed for every sample. It holds for their sum only: the "
-    "sample that breaks a margin need not be the one looked at (role: step).",
-    page="svm/descent",
-    about=("svm.lemma-11", "svm.lemma-10"),
-    instances=60,
-)
+@measures("svm.erratum-10", instances=60)
 def erratum_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=10, min_gap=0.05, trials=instances, rng=rng)
     mm, opt, pi = svm.attention_svm(drawn).W, drawn.optimal, 0.1

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import (
     descent,
     inner,
@@ -33,21 +33,7 @@ def _decrease(problem: TokenProblem, W: Array, step: Array) -> tuple[Array, Arra
     return loss - after, step / 2.0 * norm(grads["W"]) ** 2
 
 
-@erratum(
-    "svm.erratum-4",
-    "Lemma 8",
-    "the descent lemma needs a step of at most 1/L, not 2/L",
-    printed=r"$\eta\le2/L_W$ gives $\mathcal L(W(k+1))-\mathcal L(W(k))\le-\frac\eta2"
-    r"\|\nabla\mathcal L(W(k))\|_F^2$, for a Lipschitz constant $L_W$ of the gradient.",
-    correct=r"$\eta\le1/L_W$: the guaranteed decrease is $\eta(1-\eta L_W/2)"
-    r"\|\nabla\mathcal L\|^2$, which is 0 at $2/L_W$.",
-    reason="The counterexample is attention with one sample, two tokens and the correlation loss, "
-    "whose sharp constant is known. With the constant of Lemma 4 in its place 2/L_W does no harm, "
-    "because that constant is at least four times the sharp one (it uses |S'| <= 1, where 1/2 "
-    "holds): there the printed conclusion is true, and its proof is not.",
-    page="svm/descent",
-    about=("svm.lemma-8",),
-)
+@measures("svm.erratum-4")
 def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=1, T=2, d=3, trials=instances, rng=rng)
     model = models.Attention(loss="correlation")
@@ -85,19 +71,7 @@ def erratum_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least("decrease at 2/L_W with that L_W", gained, wanted, role="correction")
 
 
-@erratum(
-    "svm.erratum-5",
-    "Lemma 9, equations 27 and 30",
-    "no single constant c > 0 works for all W: the gradient tends to 0",
-    printed=r"$\langle\nabla\mathcal L(W),W^{mm}\rangle\le-c<0$ for all $W$, with one $c>0$ that "
-    r"depends on the data.",
-    correct=r"$\langle\nabla\mathcal L(W),W^{mm}\rangle\le-c(W)<0$ with $c(W)=\frac1n\sum_i"
-    r"|\ell'_i|\gamma^{gap}_i\bar h^{gap}_i\,s_{i\,\mathrm{opt}_i}(1-s_{i\,\mathrm{opt}_i})$; it "
-    r"tends to 0 along $RW^{mm}$.",
-    page="svm/descent",
-    about=("svm.lemma-9", "svm.theorem-3"),
-    instances=60,
-)
+@measures("svm.erratum-5", instances=60)
 def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     equal_scores = problems.orthogonal(n=3, T=4, d=12, rho=0.5, trials=instances, rng=rng)
     wide = problems.sphere(n=2, T=3, d=16, trials=instances + 10, rng=rng)
@@ -117,20 +91,7 @@ def erratum_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(f"c(W) itself, under {name}", bound, 0.0, strictly=True, role="correction")
 
 
-@erratum(
-    "svm.erratum-6",
-    "Lemma 10 and Theorem 4",
-    "with equal scores the direction is global for one sample only; two opposing samples refute it",
-    printed=r"Under B.2 and for every $\pi>0$: $\langle\nabla\mathcal L(W),\frac W{\|W\|_F}\rangle"
-    r"\ge(1+\pi)\langle\nabla\mathcal L(W),\frac{W^{mm}}{\|W^{mm}\|_F}\rangle$ once $\|W\|_F\ge "
-    r"R_\pi$, and gradient descent from any $W(0)$ converges in direction to $W^{mm}$.",
-    correct=r"Both for $n=1$. For $n\ge2$ inequality (31), true for one sample, does not bound a "
-    r"sum with weights that vanish at different rates, and directions with "
-    r"$-\langle F_1,F_2\rangle>\|F_1\|^2$ attract from far enough out.",
-    page="svm/descent",
-    about=("svm.lemma-10", "svm.theorem-4", "svm.theorem-5", "svm.claim-1"),
-    instances=60,
-)
+@measures("svm.erratum-6", instances=60)
 def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _lemma_10(rng, instances)
     data = problems.bad_direction()

@@ -7,25 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, equal
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import inner, norm, others
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
 from attnlab.problems import TokenProblem
 
 
-@erratum(
-    "svm.erratum-27",
-    "Appendix F, the penalty of K and Q",
-    "2.22e-16 is a number that 1 + lambda can still see, and far from the smallest there is",
-    printed=r"$\lambda\approx2.22\cdot10^{-16}$ is the smallest representable number, found from "
-    r"$1+\lambda=1$.",
-    correct=r"It is the gap between 1 and the next float64, the smallest power of two with "
-    r"$1+\lambda>1$; the smallest representable number is $4.9\cdot10^{-324}$.",
-    page="svm/numbers",
-    instances=1,
-)
+@measures("svm.erratum-27", instances=1)
 def erratum_27(
     rng: np.random.Generator,  # noqa: ARG001  # nothing to draw: float64 is what it is
     instances: int,  # noqa: ARG001
@@ -41,17 +31,7 @@ def erratum_27(
     yield at_least("(1 + lambda) - 1", (1.0 + found) - 1.0, found, role="correction")
 
 
-@erratum(
-    "svm.erratum-28",
-    "Appendix F, on Figure 10",
-    "what Figure 10 shows is the nuclear direction: Theorem 2, not Theorem 7",
-    printed=r"$KQ^\top$ converges to $W^{mm}_{\star,\alpha}$, which confirms Theorem 7.",
-    correct=r"... which agrees with Theorems 2 and 9. Theorem 7 is about $W$, and its limit is the "
-    r"Frobenius solution $W^{mm}_\alpha$.",
-    page="svm/norms",
-    about=("svm.theorem-7", "svm.theorem-2", "svm.theorem-9"),
-    instances=12,
-)
+@measures("svm.erratum-28", instances=12)
 def erratum_28(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=4, T=4, d=12, min_gap=0.1, trials=instances, rng=rng)
     rule = optim.NormalizedGD(0.1, recipe="paper")
@@ -72,17 +52,7 @@ def erratum_28(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least(what, cosine, 0.99, role="correction")
 
 
-@erratum(
-    "svm.erratum-29",
-    "Figure 7, caption",
-    "the correlation coefficient is a cosine, not Pearson's",
-    printed=r"Pearson's coefficient: $\mathrm{corr}(W_1,W_2)$ of centred entries.",
-    correct=r"$\langle W_1,W_2\rangle/(\|W_1\|_F\|W_2\|_F)$, as the text defines it: a cosine, "
-    r"without centring.",
-    page="svm/descent",
-    about=("svm.theorem-7",),
-    instances=40,
-)
+@measures("svm.erratum-29", instances=40)
 def erratum_29(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=4, trials=instances, rng=rng)
     mm = svm.attention_svm(drawn).W
@@ -100,17 +70,7 @@ def _pearson(A: Array, B: Array) -> Array:
     return inner(a, b) / (norm(a) * norm(b))
 
 
-@erratum(
-    "svm.erratum-30",
-    "Section 4.2, text on Figure 5",
-    "the margin of a token carries its own index",
-    printed=r"$(x_{i\,\mathrm{opt}_i}-x_{ii})^\top W^{mm}z_i$ for $t\ne\mathrm{opt}_i$.",
-    correct=r"$(x_{i\,\mathrm{opt}_i}-x_{it})^\top W^{mm}z_i$: at least 1, and exactly 1 for "
-    r"support tokens. (The printed one is 0 where $\mathrm{opt}_i=i$.)",
-    page="svm/global",
-    about=("svm.assumption-b",),
-    instances=60,
-)
+@measures("svm.erratum-30", instances=60)
 def erratum_30(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=5, T=5, d=8, min_gap=0.1, trials=instances, rng=rng)
     opt = drawn.optimal
@@ -121,16 +81,7 @@ def erratum_30(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("margins of x_it, t not optimal", correct, 1.0 - 1e-6, role="correction")
 
 
-@erratum(
-    "svm.erratum-31",
-    "Section 6, head of Figure 8",
-    "the printed head has no v to draw; the public code draws a hidden layer V",
-    printed=r"$h(x)=\mathbf 1^\top\mathrm{ReLU}(x)$, with $v$ drawn from the unit sphere.",
-    correct=r"$h(x)=\mathbf 1^\top\mathrm{ReLU}(Vx)$ with $V\in\mathbb R^{d\times d}$ drawn at "
-    r"random, $\|V\|_F=1$.",
-    page="svm/many",
-    instances=40,
-)
+@measures("svm.erratum-31", instances=40)
 def erratum_31(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     d = 6
     drawn = problems.sphere(n=3, T=4, d=d, trials=instances, rng=rng)

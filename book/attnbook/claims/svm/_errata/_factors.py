@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims._registry import erratum
 from attnbook.claims.svm._errata._tools import norm
 from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array
@@ -16,16 +16,7 @@ from attnlab.models import Params
 from attnlab.problems import TokenProblem
 
 
-@erratum(
-    "svm.erratum-1",
-    "Figure 4 and Appendix F",
-    "the rank is at most min(n, d); max(n, d) holds for every matrix and confirms nothing",
-    printed=r"$\mathrm{rank}\,W^{mm}\le\max(n,d)$, in support of Lemma 1.",
-    correct=r"$\mathrm{rank}\,W^{mm}\le\min(n,d)$: at most $n$ by Lemma 1, and $d$ always.",
-    page="svm/norms",
-    about=("svm.lemma-1",),
-    instances=60,
-)
+@measures("svm.erratum-1", instances=60)
 def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for n, T, d in ((2, 5, 8), (6, 2, 4)):
         drawn = problems.sphere(n=n, T=T, d=d, trials=instances, rng=rng)
@@ -65,19 +56,7 @@ def _differences(problem: TokenProblem, params: Params, name: str) -> Array:
     return found
 
 
-@erratum(
-    "svm.erratum-2",
-    "Lemma 4, equations 18a and 18b",
-    "the gradients with respect to K and Q are exchanged",
-    printed=r"$\nabla_K\mathcal L=\frac1n\sum_i\ell'_i\,z_i\gamma_i^\top\mathbb S'_iX_iQ$ and "
-    r"$\nabla_Q\mathcal L=\frac1n\sum_i\ell'_i\,X_i^\top\mathbb S'_i\gamma_iz_i^\top K$.",
-    correct=r"$\nabla_K\mathcal L=\frac1n\sum_i\ell'_i\,X_i^\top\mathbb S'_i\gamma_iz_i^\top Q$, "
-    r"$\nabla_Q\mathcal L=\frac1n\sum_i\ell'_i\,z_i\gamma_i^\top\mathbb S'_iX_iK$: with "
-    r"$G=\nabla_W\mathcal L$ they are $GQ$ and $G^\top K$.",
-    page="svm/norms",
-    about=("svm.lemma-4",),
-    instances=40,
-)
+@measures("svm.erratum-2", instances=40)
 def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=4, trials=instances, rng=rng)
     params = {name: rng.standard_normal((instances, 4, 3)) for name in ("K", "Q")}
@@ -92,17 +71,7 @@ def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield equal(what, norm(correct - truth), 0.0, size=size, within=1e-6, role="correction")
 
 
-@erratum(
-    "svm.erratum-3",
-    "Lemma 4, equation 3",
-    "the Lipschitz constants for K and Q carry the square of the other factor's norm",
-    printed=r"$L_K=\|Q\|L_W$ and $L_Q=\|K\|L_W$.",
-    correct=r"$L_K=\|Q\|^2L_W$ and $L_Q=\|K\|^2L_W$: one factor comes from $\nabla_K=GQ$, one from "
-    r"$W-\dot W=(K-\dot K)Q^\top$.",
-    page="svm/norms",
-    about=("svm.lemma-4",),
-    instances=40,
-)
+@measures("svm.erratum-3", instances=40)
 def erratum_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=4, trials=instances, rng=rng)
     model = models.Attention(factors=3)

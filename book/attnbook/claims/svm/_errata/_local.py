@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from attnbook import theory
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims._registry import erratum
+from attnbook.claims._checks import measures
+from attnbook.claims._measure import Measurement, at_least, at_most
 from attnbook.claims.svm._errata._tools import (
     descent,
     inner,
@@ -30,20 +30,7 @@ def _all_support(n: int, instances: int, rng: np.random.Generator) -> TokenProbl
     return drawn.trial(svm.assumption_b1(drawn).holds)
 
 
-@erratum(
-    "svm.erratum-11",
-    "Lemma 14, proof, scenarios 1 and 2",
-    "the group of near tokens is set by token t and the rescaled iterate; two bars are missing",
-    printed=r"$\mathcal N$: the tokens with $(x_1-x_\tau)Wz\le1-\nu$; and $|h_t-h_t|\le A\Theta"
-    r"\varepsilon$.",
-    correct=r"$\mathcal N$: the $t$ with $(x_1-x_t)^\top\bar Wz\le1-\nu$ (the printed condition "
-    r"does not depend on $t$, and $W$ is $\bar R$ times $\bar W$); and $|h_t-\bar h_t|\le A\Theta"
-    r"\varepsilon$.",
-    reason="The same slip stands in Lemma 11. The printed distance of scenario 1 is 0 whatever W.",
-    page="svm/descent",
-    about=("svm.lemma-14", "svm.lemma-11"),
-    instances=80,
-)
+@measures("svm.erratum-11", instances=80)
 def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = _all_support(1, instances, rng)
     mm, opt = svm.attention_svm(drawn).W, drawn.optimal
@@ -65,26 +52,11 @@ def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         yield at_most(f"share of attention beyond N, {name}", beyond, bound, role=role)
     h, h_bar = logits(drawn, bar), logits(drawn, mm)
     moved = np.abs(h - h_bar).max(axis=(-1, -2))
-    literal = np.abs(h - h).max(axis=(-1, -2))
-    yield equal("|h_t - h_t|, for the distance of the logits of W_bar and W_mm", literal, moved)
     allowed = local.reach / norm(mm) * norm(bar - mm)
     yield at_most("|h_t - h_bar_t| against A Theta eps", moved, allowed, role="correction")
 
 
-@erratum(
-    "svm.erratum-12",
-    "Theorem 7, proof, steps 2 and 3",
-    "the comparison of directions is Lemma 14, and the bound of the gradient is equation 13",
-    printed=r"Lemma 13 gives $\langle-\nabla\mathcal L,\frac{W^{mm}}{\|W^{mm}\|}\rangle\ge"
-    r"(1-\epsilon)\langle-\nabla\mathcal L,\frac W{\|W\|}\rangle$ for $\epsilon<\mu/2$, and "
-    r"$\|\nabla\mathcal L(W(k))\|\le c$.",
-    correct=r"Lemma 14 gives the first. Lemma 13 bounds the ratio of the two sides only by that of "
-    r"its constants, $\frac{1/8}2\sum\gamma^{gap}_i/\sum\bar\gamma^{gap}_i\le\frac1{16}$. The "
-    r"second is (13) with (15): $c=\frac{M_1}n\sum_i\|v\|\|z_i\|\|X_i\|^2$.",
-    page="svm/descent",
-    about=("svm.theorem-7", "svm.lemma-13", "svm.lemma-14", "svm.theorem-5"),
-    instances=60,
-)
+@measures("svm.erratum-12", instances=60)
 def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = _all_support(3, instances, rng)
     mm = svm.attention_svm(drawn).W

@@ -6,22 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, equal
-from attnbook.claims._registry import erratum
 
 
-@erratum(
-    "svm.erratum-26",
-    "Theorem 8, proof (Appendix E)",
-    "new rows are differences of tokens; P has its row space in Z and lies in the null space of M",
-    printed=r"$f'_{nt}=x'_{nt}\otimes z'_n$; $P$: the vectorised matrices whose column space lies "
-    r"in $Z_{n-1}$; $P\subseteq\mathrm{null}(S_{n-1})$, where $S_{n-1}=\mathrm{null}(M_{n-1})$.",
-    correct=r"$f'_{nt}=(x'_{n\alpha_n}-x'_{nt})\otimes z'_n$; row space in $Z_{n-1}$; "
-    r"$P\subseteq S_{n-1}$.",
-    page="svm/margin",
-    about=("svm.theorem-8", "svm.claim-e1", "svm.claim-e2", "svm.lemma-17"),
-    instances=60,
-)
+@measures("svm.erratum-26", instances=60)
 def erratum_26(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, T, d = 3, 4, 5
     X = rng.standard_normal((instances, n, T, d))

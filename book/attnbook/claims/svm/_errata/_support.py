@@ -6,33 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
-from attnbook.claims._registry import erratum
 from attnlab import models, optim, problems, svm
 from attnlab.problems import TokenProblem
 
 
-@erratum(
-    "svm.erratum-32",
-    "Lemmas 5 and 16",
-    "a sample without support tokens can leave its selection outside every cone",
-    printed=r"If $\alpha$ is locally optimal then $W^{mm}_\alpha\in\mathrm{cone}_\varepsilon"
-    r"(\alpha)$ for all small $\varepsilon>0$; $\mathcal T_i$ may be empty.",
-    correct=r"... if moreover $\mathcal T_i\ne\emptyset$ wherever $\mathrm{high}_i\ne\emptyset$: "
-    r"otherwise the nearest token may be one of higher score.",
-    reason="Runs that start far enough out along such a direction nearly all stay: the conclusion "
-    "of Theorem 7 seems to outlive its proof there.",
-    page="svm/descent",
-    about=(
-        "svm.lemma-5",
-        "svm.lemma-16",
-        "svm.definition-2",
-        "svm.theorem-9",
-        "svm.theorem-10",
-        "svm.lemma-13",
-        "svm.lemma-14",
-    ),
-)
+@measures("svm.erratum-32")
 def erratum_32(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, T, d = 2, 3, 3
     drawn = problems.sphere(n=n, T=T, d=d, trials=4 * instances + 160, rng=rng)
