@@ -16,6 +16,8 @@ What goes in
         the data of the multihead and the encoder paper
     `problems.Mixture`, `problems.Teacher`, `problems.Source`
         what a problem was drawn from
+    `problems.source`, `problems.sources`
+        a source of one's own, registered so that its runs can be saved; all that are known
 
 What is trained
     `models.Attention`, `models.MultiHead`, `models.Encoder`
@@ -24,12 +26,20 @@ What is trained
         prediction heads of `Attention`
     `models.Evaluation`, `models.Model`, `models.Params`
         what the training loop asks of a model, and what comes back
+    `models.fit`
+        parameters as clean arrays of the model's shapes
+    `models.softmax`, `models.centred`
+        attention, and its derivative
+    `models.losses`, `models.Loss`
+        classification losses of the margin, free of cancellation
 
 How it bends
     `curvature.hessian`, `curvature.Hessian`, `curvature.product`, `curvature.extremes`
         exact second derivatives, products with them, and their extreme eigenvalues
-    `curvature.weak_convexity`, `curvature.smoothness`, `curvature.Smoothness`
-        how negative curvature compares with the loss, and the svm paper's Lipschitz constants
+    `curvature.weak_convexity`
+        how negative curvature compares with the loss
+    `curvature.loss_constants`, `curvature.smoothness`, `curvature.Smoothness`
+        Lipschitz constants of a loss (the svm paper's M_0, M_1) and of the gradient
 
 What it looks like from its start
     `ntk.empirical`, `ntk.jacobian`, `ntk.distance`
@@ -52,6 +62,8 @@ What happens
 Where it goes
     `svm.attention_svm`, `svm.rank_limited_svm`, `svm.decoder_svm`
         max-margin directions in the Frobenius and the nuclear norm, certified
+    `svm.least_norm`
+        the same for plain vectors
     `svm.general_svm`, `svm.finite_component`, `svm.svm_equivalent`
         several tokens a sample: the infinite part, the finite part, and both
     `svm.regularization_path`, `svm.in_cone`
@@ -67,7 +79,7 @@ Where it goes
 
 What complains
     `checks.fail`, `checks.frozen`, `checks.seal`, `checks.shape`, `checks.count`, `checks.number`,
-    `checks.choice`, `checks.generator`, `checks.trials_shape`
+    `checks.choice`, `checks.generator`, `checks.trials_shape`, `checks.expand`
         arguments become clean arrays at the door, or an error that names them
     `checks.Array`, `checks.IntArray`, `checks.BoolArray`, `checks.Rng`
         types

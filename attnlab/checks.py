@@ -26,6 +26,7 @@ __all__ = [
     "Rng",
     "choice",
     "count",
+    "expand",
     "fail",
     "frozen",
     "generator",
@@ -147,6 +148,12 @@ def choice(name: str, value: object, options: Iterable[str]) -> str:
     near = difflib.get_close_matches(str(value), known, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise fail(name, "one of " + ", ".join(map(repr, known)), repr(value) + hint)
+
+
+def expand(factor: Array | BoolArray | float, array: Array) -> Array:
+    """A factor for each trial, shaped to multiply that trial's entries of ``array``."""
+    found: Array = np.asarray(factor)
+    return found.reshape(found.shape + (1,) * (array.ndim - found.ndim))
 
 
 def trials_shape(trials: object) -> tuple[int, ...]:

@@ -87,7 +87,7 @@ MUTANTS: list[tuple[str, str, Mutant, str]] = [
     ("s13", "theory.alpha_ratio", times(2.0), "factor 2"),
     ("s14", "theory.similarity", after(np.sqrt), "missing square"),
     ("s15", "theory.alpha", times(0.0), "no alpha at all"),
-    ("s16", "theory.condition_3", after(np.ones_like), "(3) dropped"),
+    ("s16", "theory._widths.condition_3", after(np.ones_like), "(3) dropped"),
     ("s17", "theory.lemma_16_gap", plain, "d_s^2 throughout"),
     ("s17", "theory.lemma_16_width", plain, "the logarithm throughout"),
     ("s18", "theory.lemma_14_z", times(1e9), "every bound holds with a z this large"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from attnbook import theory
-from attnlab import problems
+from attnlab import curvature, problems
 
 Function = Callable[..., Any]
 
@@ -95,13 +95,13 @@ MUTANTS = [
     ("lemma-1", "attnlab.svm.attention_svm", W_TRANSPOSED, "transposed W"),
     (
         "assumption-a",
-        THEORY + "loss_constants",
+        "attnlab.curvature.loss_constants",
         changed(lipschitz=lambda c: c.lipschitz / 2),
         "M_0",
     ),
     (
         "assumption-a",
-        THEORY + "loss_constants",
+        "attnlab.curvature.loss_constants",
         changed(steepest=lambda c: 0.9 * c.steepest),
         "M_1",
     ),
@@ -193,9 +193,9 @@ EYE = np.eye(4)
         (lambda: theory.svm.token_margins(WIDE, np.full((4, 4), np.nan)), "W: expected finite"),
         (lambda: theory.svm.features("data"), "problem: expected a TokenProblem"),
         (lambda: theory.svm.enough_dimension(0, 3), "n: expected a whole number"),
-        (lambda: theory.svm.loss_constants("hinge"), "loss: expected one of"),
-        (lambda: theory.svm.loss_constants("exponential"), "low: expected a finite number"),
-        (lambda: theory.svm.loss_constants("logistic", 1.0, 0.0), "low: expected at most"),
+        (lambda: curvature.loss_constants("hinge"), "loss: expected one of"),
+        (lambda: curvature.loss_constants("exponential"), "low: expected a finite number"),
+        (lambda: curvature.loss_constants("logistic", 1.0, 0.0), "low: expected at most"),
         (lambda: theory.svm.descent_step(0.0), "smoothness: expected numbers above 0"),
         (lambda: theory.svm.lemma_7_bound([1.0], [0.5, 0.5], [1.0, 0.0]), "scores: expected rows"),
         (
@@ -229,10 +229,10 @@ def test_scores_that_tie_have_no_gap_to_divide_by() -> None:
 def test_limits_of_the_constants() -> None:
     assert theory.svm.rank_bound(1, 2, 9) == 1
     assert theory.svm.counting_dimension(1, 2) == 1
-    wide = theory.svm.loss_constants("logistic", -1e3, 1e3)
+    wide = curvature.loss_constants("logistic", -1e3, 1e3)
     assert wide.lipschitz == 0.25
     assert (wide.steepest, wide.flattest) == (1.0, 0.0)
-    far = theory.svm.loss_constants("logistic", 5.0, 6.0)  # l'' is largest at the near end
+    far = curvature.loss_constants("logistic", 5.0, 6.0)  # l'' is largest at the near end
     assert far.lipschitz == pytest.approx(np.exp(-5.0) / (1.0 + np.exp(-5.0)) ** 2)
     assert theory.svm.cone_radius(0.1, 2, spread=1.0, gap=10.0) == 0.0
     uniform = theory.svm.water_filling([1.0, 0.9, 0.8], 1e9)

@@ -110,7 +110,7 @@ def output_differences(model: Any, params: Params, problem: Any, i: int, h: floa
     if isinstance(model, models.Encoder):
         # the gradient of (f - y)^2 / 2 is (f - y) grad f
         alone = models.Encoder(
-            model.width, model.scheme, model.scaling, model.pooling, loss="half_sum"
+            model.width, model.init, model.scaling, model.pooling, loss="half_sum"
         )
     elif isinstance(model, models.MultiHead):
         alone = models.MultiHead(model.heads, output=model.output, loss="correlation")

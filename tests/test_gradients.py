@@ -709,3 +709,34 @@ def test_a_settled_trial_does_not_disturb_its_neighbour() -> None:
         _, alone, log_alone = model.scaled_grad({"W": W[b]}, one)
         found = np.log(-direction["W"][b, 0, 0]) + log_scale[b]
         assert abs(found - np.log(-alone["W"][0, 0]) - log_alone) < 1e-12 * max(1, -log_alone)
+
+
+def test_softmax_moves_by_its_derivative() -> None:
+    rng = np.random.default_rng(0)
+    logits, move = rng.standard_normal((2, 3, 5))
+    s, h = models.softmax(logits), 1e-6
+    moved = (models.softmax(logits + h * move) - models.softmax(logits - h * move)) / (2 * h)
+    for exact in (False, True):
+        found = s * models.centred(s, move, exact=exact)
+        np.testing.assert_allclose(found, moved, rtol=1e-8, atol=1e-10)
+
+
+def test_the_exact_derivative_of_softmax_keeps_what_saturation_hides() -> None:
+    s, a = models.softmax(np.array([40.0, 0.0])), np.array([0.1, 1.1])
+    found, lost = s * models.centred(s, a, exact=True), np.exp(-40.0)
+    np.testing.assert_allclose(found, [-lost, lost], rtol=1e-12)
+    assert (s * models.centred(s, a))[0] == 0.0
+
+
+@all_losses
+def test_the_second_derivative_of_a_loss(loss: str) -> None:
+    found, m, h = models.losses()[loss], np.linspace(-4.0, 4.0, 33), 1e-5
+    np.testing.assert_allclose(
+        found.bend(m), (found.slope(m + h) - found.slope(m - h)) / (2 * h), rtol=1e-6, atol=1e-9
+    )
+
+
+def test_an_unknown_loss_is_named() -> None:
+    with pytest.raises(ValueError, match=r"loss: expected one of 'logistic'.*did you mean 'log"):
+        models.losses()["logistics"]
+    assert "mean" not in models.losses()

@@ -205,7 +205,7 @@ def test_six_steps_by_the_papers_formula(name: str, lead: tuple[int, ...]) -> No
     floor, memory, expected = derived_floor(problem), {}, params
     state = rule.init(model_for(rule), problem, params)
     for grads, loss in seen:
-        params, state = rule.step(params, grads, loss, state)
+        params, state = rule.step(params, Evaluation(loss, grads), state)
         expected = update(expected, grads, loss, floor, memory)
         for k in expected:
             assert params[k].shape == expected[k].shape
@@ -222,7 +222,7 @@ def test_the_first_heavy_ball_steps_by_hand() -> None:
         state = rule.init(None, problem, params)
         for length in expected:
             before = params["W"]
-            params, state = rule.step(params, g, np.array(1.0), state)
+            params, state = rule.step(params, Evaluation(np.array(1.0), g), state)
             np.testing.assert_allclose(before - params["W"], 0.5 * length * unit, rtol=1e-14)
 
 
@@ -232,7 +232,7 @@ def test_adam_moves_every_entry_by_its_step_at_first() -> None:
     rule = optim.Adam(0.06)
     start = {"W": np.zeros((2, 2))}
     state = rule.init(None, None, start)
-    params, state = rule.step(start, g, np.array(1.0), state)
+    params, state = rule.step(start, Evaluation(np.array(1.0), g), state)
     np.testing.assert_allclose(params["W"], -0.06 * np.sign(g["W"]), rtol=2e-5)
     assert state["count"] == 1
 
@@ -269,8 +269,8 @@ def test_a_step_is_pure(name: str) -> None:
         for tree in (params, grads, loss, state):
             freeze(tree)
         before = copy.deepcopy((params, grads, loss, state))
-        once = rule.step(params, grads, loss, state)
-        again = rule.step(params, grads, loss, state)
+        once = rule.step(params, Evaluation(loss, grads), state)
+        again = rule.step(params, Evaluation(loss, grads), state)
         same(before[0], params)
         same(before[1], grads)
         same(before[2], loss)
@@ -291,9 +291,9 @@ def test_a_zero_gradient_moves_nothing(name: str, lead: tuple[int, ...], scaled:
     params, [(grads, loss)] = points(rule, lead, steps=1)
     grads = {k: np.zeros_like(g) for k, g in grads.items()}
     state = rule.init(model_for(rule), problem, params)
-    at = Evaluation(loss, grads, dict.fromkeys(grads, np.zeros(lead))) if scaled else None
+    at = Evaluation(loss, grads, dict.fromkeys(grads, np.zeros(lead)) if scaled else None)
     for _ in range(2):
-        moved, state = rule.step(params, grads, loss, state, at)
+        moved, state = rule.step(params, at, state)
         for k in params:
             np.testing.assert_array_equal(moved[k], params[k])
     for leaf in leaves(state):
@@ -311,10 +311,14 @@ def test_a_zero_gradient_in_one_trial_leaves_the_others_alone(name: str) -> None
     rule = RULES[name][0]
     problem = problem_for((3,))
     params, [(grads, loss)] = points(rule, (3,), steps=1)
-    full, _ = rule.step(params, grads, loss, rule.init(model_for(rule), problem, params))
+    full, _ = rule.step(
+        params, Evaluation(loss, grads), rule.init(model_for(rule), problem, params)
+    )
     for g in grads.values():
         g[1] = 0.0
-    part, _ = rule.step(params, grads, loss, rule.init(model_for(rule), problem, params))
+    part, _ = rule.step(
+        params, Evaluation(loss, grads), rule.init(model_for(rule), problem, params)
+    )
     for k in params:
         np.testing.assert_array_equal(part[k][1], params[k][1])
         np.testing.assert_array_equal(part[k][[0, 2]], full[k][[0, 2]])
@@ -328,7 +332,9 @@ def test_a_zero_gradient_in_one_parameter_moves_only_the_others(name: str) -> No
     problem = problem_for(())
     params, [(grads, loss)] = points(rule, (), steps=1)
     grads["K"] = np.zeros_like(grads["K"])
-    moved, _ = rule.step(params, grads, loss, rule.init(model_for(rule), problem, params))
+    moved, _ = rule.step(
+        params, Evaluation(loss, grads), rule.init(model_for(rule), problem, params)
+    )
     np.testing.assert_array_equal(moved["K"], params["K"])
     assert np.isfinite(moved["Q"]).all()
     assert (moved["Q"] != params["Q"]).any()
@@ -349,8 +355,8 @@ def test_a_step_does_not_depend_on_how_the_gradient_is_scaled(name: str, norms: 
         small = {k: g * spread(np.exp(-log_scale[k]), g) for k, g in grads.items()}
         given = {k: size(g, lead).reshape(lead) for k, g in small.items()} if norms else None
         at = Evaluation(loss, small, log_scale, norms=given)
-        plain, state = rule.step(plain, grads, loss, state)
-        scaled, other = rule.step(scaled, small, loss, other, at)
+        plain, state = rule.step(plain, Evaluation(loss, grads), state)
+        scaled, other = rule.step(scaled, at, other)
         for k in params:
             np.testing.assert_allclose(scaled[k], plain[k], rtol=1e-11, atol=1e-11)
 
@@ -362,9 +368,9 @@ def test_normalized_steps_survive_where_the_gradient_underflows(name: str) -> No
     lead = (2,)
     params, [(grads, loss)] = points(rule, lead, steps=1)
     state = rule.init(model_for(rule), problem_for(lead), params)
-    plain, _ = rule.step(params, grads, loss, state)
+    plain, _ = rule.step(params, Evaluation(loss, grads), state)
     at = Evaluation(loss, grads, dict.fromkeys(grads, np.full(lead, -2000.0)))
-    tiny, _ = rule.step(params, grads, loss, state, at)
+    tiny, _ = rule.step(params, at, state)
     for k in params:
         np.testing.assert_allclose(tiny[k], plain[k], rtol=1e-13)
 
@@ -374,7 +380,7 @@ def test_joint_normalization_weighs_parameters_by_their_true_size() -> None:
     rule = optim.JointNormalizedGD(0.3)
     params, [(grads, loss)] = points(rule, (), steps=1)
     log_scale = {"K": np.array(-2000.0), "Q": np.array(-2000.0), "v": np.array(-4000.0)}
-    moved, _ = rule.step(params, grads, loss, {}, Evaluation(loss, grads, log_scale))
+    moved, _ = rule.step(params, Evaluation(loss, grads, log_scale), {})
     np.testing.assert_array_equal(moved["v"], params["v"])
     whole = np.sqrt(sum((grads[k] ** 2).sum() for k in "KQ"))
     for k in "KQ":
@@ -386,7 +392,7 @@ def test_plain_steps_stand_still_where_the_gradient_underflows(rule: Any) -> Non
     params, [(grads, loss)] = points(rule, (2,), steps=1)
     state = rule.init(JOINT, problem_for((2,)), params)
     at = Evaluation(loss, grads, dict.fromkeys(grads, np.full(2, -2000.0)))
-    moved, _ = rule.step(params, grads, loss, state, at)
+    moved, _ = rule.step(params, at, state)
     same(moved, params)
 
 
@@ -402,12 +408,12 @@ def test_polyak_steps_are_right_where_excess_and_gradient_underflow() -> None:
         dict.fromkeys(grads, np.full(lead, -2000.0)),
         log_excess=np.array([-2000.0, -2001.0]),
     )
-    moved, _ = rule.step(params, grads, loss, state, at)
+    moved, _ = rule.step(params, at, state)
     square = sum((grads[k] ** 2).sum(axis=(1, 2)) for k in grads)
     eta = np.array([1.0, np.exp(-1.0)]) / (2.0 * square)
     for k in params:
         np.testing.assert_allclose(moved[k], params[k] - eta[:, None, None] * grads[k], rtol=1e-11)
-    capped, _ = optim.PolyakStep(max_step=10.0).step(params, grads, loss, state, at)
+    capped, _ = optim.PolyakStep(max_step=10.0).step(params, at, state)
     same(capped, params)  # 10 e^-2000 is nothing
 
 
@@ -416,8 +422,8 @@ def test_a_given_floor_overrules_the_models_excess() -> None:
     params, [(grads, loss)] = points(rule, (2,), steps=1)
     state = rule.init(FACTORED, problem_for((2,)), params)
     at = Evaluation(loss, grads, dict.fromkeys(grads, np.zeros(2)), log_excess=np.full(2, -9.0))
-    expected, _ = rule.step(params, grads, loss, state)
-    moved, _ = rule.step(params, grads, loss, state, at)
+    expected, _ = rule.step(params, Evaluation(loss, grads), state)
+    moved, _ = rule.step(params, at, state)
     for k in params:
         np.testing.assert_allclose(moved[k], expected[k], rtol=1e-13)
 
@@ -426,14 +432,14 @@ def test_polyak_at_or_below_the_floor_moves_nothing() -> None:
     rule = optim.PolyakStep(floor=5.0)
     params, [(grads, _)] = points(rule, (2,), steps=1)
     state = rule.init(FACTORED, problem_for((2,)), params)
-    moved, _ = rule.step(params, grads, np.array([5.0, 4.0]), state)
+    moved, _ = rule.step(params, Evaluation(np.array([5.0, 4.0]), grads), state)
     same(moved, params)
 
 
 def moved_by(rule: Any, grads: Arrays, lead: tuple[int, ...]) -> Arrays:
     params = {k: np.zeros_like(g) for k, g in grads.items()}
     state = rule.init(JOINT, problem_for(lead), params)
-    return rule.step(params, grads, np.ones(lead), state)[0]
+    return rule.step(params, Evaluation(np.ones(lead), grads), state)[0]
 
 
 def test_each_parameter_is_normalized_on_its_own_unless_the_rule_is_joint() -> None:
@@ -471,7 +477,9 @@ def test_the_cap_bounds_step_over_gradient_norm() -> None:
     paper = moved_by(optim.NormalizedGD(0.1, max_step=0.2, recipe="paper"), {"W": g}, (4,))["W"]
     np.testing.assert_allclose(paper, moved, rtol=1e-12)
     polyak = optim.PolyakStep(max_step=0.2, floor=0.0)
-    moved = polyak.step({"W": 0 * g}, {"W": g}, np.ones(4), {"floor": np.zeros(4)})[0]["W"]
+    moved = polyak.step({"W": 0 * g}, Evaluation(np.ones(4), {"W": g}), {"floor": np.zeros(4)})[0][
+        "W"
+    ]
     np.testing.assert_allclose(moved[:, 0, 0], [-0.05, -0.2, -0.1, -2e-4], rtol=1e-13)
 
 
@@ -482,7 +490,7 @@ def test_the_state_has_an_entry_for_each_trial(name: str, lead: tuple[int, ...])
     problem = problem_for(lead)
     params, [(grads, loss)] = points(rule, lead, steps=1)
     state = rule.init(model_for(rule), problem, params)
-    after = rule.step(params, grads, loss, state)[1]
+    after = rule.step(params, Evaluation(loss, grads), state)[1]
     assert state.keys() == after.keys()
     for k in state:
         if k == "count":
@@ -512,11 +520,11 @@ def test_a_batch_is_a_loop_over_trials(name: str) -> None:
         single = problem.trial(i)
         state = rule.init(model_for(rule), single, p)
         for grads, loss in seen:
-            p, state = rule.step(p, {k: g[i] for k, g in grads.items()}, loss[i], state)
+            p, state = rule.step(p, Evaluation(loss[i], {k: g[i] for k, g in grads.items()}), state)
         alone.append(p)
     state = rule.init(model_for(rule), problem, params)
     for grads, loss in seen:
-        params, state = rule.step(params, grads, loss, state)
+        params, state = rule.step(params, Evaluation(loss, grads), state)
     for i, p in enumerate(alone):
         for k in p:
             np.testing.assert_allclose(params[k][i], p[k], rtol=1e-13, atol=1e-14)
@@ -586,11 +594,11 @@ def test_the_papers_recipe_penalizes_k_and_q_and_nothing_else() -> None:
     grads = {name: rng.normal(size=p.shape) for name, p in params.items()}
     loss = np.ones(2)
     rule = optim.NormalizedGD(0.1, recipe="paper", eps=0.2, penalty=0.3)
-    moved = rule.step(params, grads, loss, {})[0]
+    moved = rule.step(params, Evaluation(loss, grads), {})[0]
     for name, p in params.items():
         g = grads[name] + 0.6 * p
         size = np.sqrt((g**2).sum(axis=(1, 2), keepdims=True))
         np.testing.assert_allclose(moved[name], p - 0.1 * g / (size + 0.2), rtol=1e-12)
-    alone = rule.step({"W": params["K"]}, {"W": grads["K"]}, loss, {})[0]["W"]
+    alone = rule.step({"W": params["K"]}, Evaluation(loss, {"W": grads["K"]}), {})[0]["W"]
     size = np.sqrt((grads["K"] ** 2).sum(axis=(1, 2), keepdims=True))
     np.testing.assert_allclose(alone, params["K"] - 0.1 * grads["K"] / (size + 0.2), rtol=1e-12)

@@ -424,3 +424,15 @@ def test_what_is_accepted_though_unusual() -> None:
     assert svm.finite_component(P, S, selected=np.ones_like(PAIR) & PAIR).shape == (5, 4, 4)
     exact = np.nextafter(S, 1.0)  # rounding of a softmax is no offence
     assert np.isfinite(svm.finite_component(P, exact, selected=PAIR)).all()
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (np.ones((2, 3)), r"features: expected shape \(B, m, D\), got shape \(2, 3\)"),
+        (np.full((1, 2, 3), np.nan), "features: expected finite numbers"),
+    ],
+)
+def test_plain_vectors(features: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        svm.least_norm(features)

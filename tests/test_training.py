@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pytest
@@ -563,8 +563,8 @@ class Sign:
     def init(self, model: Any, problem: Any, params: Arrays) -> dict[str, Any]:
         return {}
 
-    def step(self, params: Arrays, grads: Arrays, loss: Any, state: Any) -> tuple[Arrays, Any]:
-        return {k: p - 0.01 * np.sign(grads[k]) for k, p in params.items()}, state
+    def step(self, params: Arrays, at: Any, state: Any) -> tuple[Arrays, Any]:
+        return {k: p - 0.01 * np.sign(at.grads[k]) for k, p in params.items()}, state
 
 
 @pytest.mark.parametrize(
@@ -579,6 +579,75 @@ def test_a_rule_of_ones_own_trains(model: Any, problem: Any) -> None:
         grads = model.value_and_grad(expected, problem)[1]
         expected = {k: p - 0.01 * np.sign(grads[k]) for k, p in expected.items()}
     close(run.params, expected, 1e-12)
+
+
+@dataclass(frozen=True)
+class UnitSteps:
+    """Normalized descent as a user would write it, from what `at` knows."""
+
+    linear: ClassVar[bool] = True
+    exact: ClassVar[bool] = True
+
+    def init(self, model: Any, problem: Any, params: Arrays) -> dict[str, Any]:
+        return {}
+
+    def step(self, params: Arrays, at: models.Evaluation, state: Any) -> tuple[Arrays, Any]:
+        return {k: p - at.times(k, 0.1 / at.norm(k)) for k, p in params.items()}, state
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_a_rule_of_ones_own_never_knows_in_which_coordinates_it_moves(fast: bool) -> None:
+    mine = optim.train(ATTENTION, TOKENS, UnitSteps(), 300, rng=0, fast=fast)
+    theirs = optim.train(ATTENTION, TOKENS, optim.NormalizedGD(0.1), 300, rng=0, fast=fast)
+    close(mine.params, theirs.params, 1e-12)
+
+
+def test_an_early_end_between_marks_is_written_down_whole() -> None:
+    model = models.Attention(start="zero")
+    ends = optim.train(model, problems.two_token(), optim.GD(5.0), 500, tol=1e-2, every=1000)
+    assert ends.status == "converged"
+    assert ends.history["step"].tolist() == [0, ends.steps]
+    np.testing.assert_allclose(ends.history["loss"][-1], ends.loss(), rtol=1e-12)
+
+
+@problems.source
+@dataclass(frozen=True)
+class Coins:
+    """A source of one's own."""
+
+    T: int
+
+    def trial(self, index: Any) -> Coins:
+        return self
+
+    def draw(self, n: int, rng: Any) -> problems.SequenceProblem:
+        X = np.random.default_rng(rng).choice([-1.0, 1.0], size=(n, self.T, 1))
+        return problems.SequenceProblem(X, X[:, 0, 0], source=self)
+
+
+def test_a_registered_source_is_saved_and_read(tmp_path: Path) -> None:
+    run = optim.train(HEADS, Coins(T=3).draw(8, 0), RULES["gd"], 2, rng=0)
+    run.save(tmp_path / "run.npz")
+    assert optim.load(tmp_path / "run.npz").problem.source == Coins(T=3)
+
+
+def test_a_source_that_is_not_registered_is_not_saved(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Dice(Coins):
+        pass
+
+    run = optim.train(HEADS, Dice(T=3).draw(8, 0), RULES["gd"], 2, rng=0)
+    with pytest.raises(ValueError, match="Dice"):
+        run.save(tmp_path / "run.npz")
+
+
+def test_two_sources_cannot_share_a_name() -> None:
+    kind = dataclasses.make_dataclass("Mixture", [("T", int)])
+    with pytest.raises(ValueError, match="kind: expected a name not yet taken"):
+        problems.source(kind)
+    with pytest.raises(ValueError, match="kind: expected a dataclass"):
+        problems.source(int)
+    assert problems.sources()["Mixture"] is problems.Mixture
 
 
 def test_what_cannot_be_saved_leaves_nothing_behind(tmp_path: Path) -> None:

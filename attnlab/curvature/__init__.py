@@ -6,7 +6,7 @@ of tokens and the curvature a third central moment.
 
 from attnlab.curvature._hessian import Hessian, hessian
 from attnlab.curvature._product import product
-from attnlab.curvature._smoothness import Smoothness, smoothness
+from attnlab.curvature._smoothness import Smoothness, loss_constants, smoothness
 from attnlab.curvature._spectrum import extremes, weak_convexity
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Smoothness",
     "extremes",
     "hessian",
+    "loss_constants",
     "product",
     "smoothness",
     "weak_convexity",

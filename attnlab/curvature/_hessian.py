@@ -13,8 +13,7 @@ from attnlab.checks import Array
 from attnlab.curvature._dense import dense
 from attnlab.curvature._lanczos import by_lanczos
 from attnlab.curvature._network import AnyModel, Problem, known, order, size
-from attnlab.models import Params
-from attnlab.models._base import fit
+from attnlab.models import Params, fit
 from attnlab.problems import TokenProblem
 
 # A Hessian above this is refused; forming it takes up to three times as much for a moment.

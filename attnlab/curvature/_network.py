@@ -26,10 +26,9 @@ from attnlab.models import (
     MultiHead,
     Params,
     ReLUHead,
+    losses,
+    softmax,
 )
-from attnlab.models._encoder import LOSS_FACTORS
-from attnlab.models._losses import LOSSES
-from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem, TokenProblem
 
 AnyModel: TypeAlias = Attention | MultiHead | Encoder
@@ -107,14 +106,10 @@ def weights(model: AnyModel, params: Params, problem: Problem, of: str) -> tuple
         return np.ones(rows), np.zeros(rows)
     f = model.forward(params, problem)  # type: ignore[arg-type]
     if isinstance(model, Encoder):
-        factor = 2.0 * LOSS_FACTORS[model.loss] / (1 if model.loss == "half_sum" else problem.n)
+        factor = 2.0 * model.loss_weight(problem.n)
         return factor * (f - problem.y), np.full(rows, factor)
-    m, slope = problem.y * f, LOSSES[model.loss].slope
-    if model.loss == "logistic":
-        bend = slope(m) * slope(-m)
-    else:
-        bend = np.exp(-m) if model.loss == "exponential" else np.zeros_like(m)
-    return np.asarray(problem.y * slope(m) / problem.n), np.asarray(bend / problem.n)
+    m, loss = problem.y * f, losses()[model.loss]
+    return np.asarray(problem.y * loss.slope(m) / problem.n), loss.bend(m) / problem.n
 
 
 def parts(problem: Problem, work: int) -> Iterator[slice]:

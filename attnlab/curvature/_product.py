@@ -13,8 +13,7 @@ from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.curvature._network import AnyModel, Network, Problem, known, parts, read, weights
 from attnlab.curvature._readouts import outer
-from attnlab.models import Params
-from attnlab.models._base import fit
+from attnlab.models import Params, centred, fit
 
 
 def product(model: AnyModel, params: Params, problem: Problem, direction: Params) -> Params:
@@ -88,14 +87,12 @@ def _tangent(net: Network, direction: Params, b: Array, a: Array) -> Params:
             rows = rows @ slot.left.swapaxes(-1, -2)[..., None, :, :]
         dr = dr + rows
     dl = dr @ keys
-    ds = s * (dl - (s * dl).sum(axis=-1, keepdims=True))
+    ds = s * centred(s, dl)
     do = ds @ X
     turn = net.readout.turn(o, do, direction)
     df = turn.df + (h * do).sum(axis=(-1, -2, -4))
-    A = h @ keys
-    A = A - (s * A).sum(axis=-1, keepdims=True)
-    dA = turn.dh @ keys
-    dA = dA - (s * dA).sum(axis=-1, keepdims=True) - (ds * A).sum(axis=-1, keepdims=True)
+    A = centred(s, h @ keys)
+    dA = centred(s, turn.dh @ keys) - (ds * A).sum(axis=-1, keepdims=True)
     g, dg = (s * A) @ X, (ds * A + s * dA) @ X
     B, dB = b[..., None, :, None, None], (a * df)[..., None, :, None, None]
     found = turn.grads(B, dB)

@@ -1,18 +1,69 @@
-"""Lipschitz constants of the gradient: svm, Lemma 4."""
+"""Lipschitz constants: of a loss (svm, Assumption A) and of the gradient (svm, Lemma 4)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from attnlab import checks as check
 from attnlab.checks import Array
-from attnlab.models import Attention, Params
-from attnlab.models._base import fitted
-from attnlab.models._base import kind as of_kind
+from attnlab.models import Attention, Params, fit, losses
 from attnlab.problems import TokenProblem
+
+
+class LossConstants(NamedTuple):
+    """What Assumption A asks of a loss on an interval: numbers, or arrays like its ends."""
+
+    lipschitz: Any  # M_0, the Lipschitz constant of l'
+    steepest: Any  # M_1 = max |l'|
+    flattest: Any  # min |l'|, above 0 where the loss is strictly decreasing
+
+
+def loss_constants(loss: str, low: ArrayLike = -np.inf, high: ArrayLike = np.inf) -> LossConstants:
+    r"""$M_0$, $M_1$ and the least slope of a loss on an interval of margins.
+
+    On the whole line the logistic loss has $M_0=1/4$ and $M_1=1$, the correlation loss $0$ and
+    $1$; the exponential loss has constants only where margins are bounded below.
+
+    Args:
+        loss: ``"logistic"``, ``"exponential"`` or ``"correlation"``.
+        low: left end of the interval; any shape.
+        high: right end.
+
+    Returns:
+        A named tuple: ``lipschitz`` ($M_0$, of $\ell'$), ``steepest`` ($M_1=\max|\ell'|$) and
+        ``flattest`` ($\min|\ell'|$).
+
+    Examples:
+        >>> from attnlab import curvature
+        >>> print(*curvature.loss_constants("logistic"))
+        0.25 1.0 0.0
+        >>> print(*curvature.loss_constants("exponential", low=0.0))
+        1.0 1.0 0.0
+
+    Reference: svm, Assumption A.
+    """
+    check.choice("loss", loss, losses())
+    low, high = np.broadcast_arrays(np.asarray(low, float), np.asarray(high, float))
+    if not (low <= high).all():
+        raise check.fail("low", "at most high", f"{low} with high = {high}")
+    if loss == "correlation":
+        steep = flat = np.ones(low.shape)
+        top = np.zeros(low.shape)
+    elif loss == "exponential":
+        if (low == -np.inf).any():
+            text = "a finite number: e^-u has no constants on the whole line"
+            raise check.fail("low", text, f"{low}")
+        steep, flat = np.exp(-low), np.exp(-high)
+        top = steep
+    else:
+        steep, flat = (0.5 * (1.0 - np.tanh(end / 2.0)) for end in (low, high))
+        inner = np.clip(0.0, low, high)  # l'' is largest where |u| is least
+        top = 0.25 * (1.0 - np.tanh(inner / 2.0) ** 2)
+    return LossConstants(top[()], steep[()], flat[()])  # numbers, where the ends are numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +113,7 @@ def smoothness(model: Attention, problem: TokenProblem, params: Params | None = 
     r"""Smoothness constants of attention with a fixed linear head.
 
     $L_W=\frac1n\sum_i\|v\|\|z_i\|^2\|X_i\|^3(M_0\|v\|\|X_i\|+3M_1)$, with $M_0$ the Lipschitz
-    constant and $M_1$ the bound of $\ell'$ over the margins that can occur. Given factors, the
+    constant and $M_1$ the bound of $\ell'$ (`loss_constants`). Given factors, the
     constants for $K$ and $Q$ too, as corrected ($\|Q\|^2L_W$) and as printed ($\|Q\|L_W$, which
     a rescaling $Q\to cQ$, $K\to K/c$ violates).
 
@@ -89,33 +140,26 @@ def smoothness(model: Attention, problem: TokenProblem, params: Params | None = 
         raise check.fail("model", "an Attention", type(model).__name__)
     if not model.head.linear or model.train_head:
         raise check.fail("model", "a linear head that is not trained (svm, Lemma 4)", model)
-    of_kind(problem, TokenProblem, "curvature.smoothness")
     model.shapes(problem)
     X = problem.X if problem.mask is None else problem.X * problem.mask[..., None]
-    M0, M1 = _slopes(model.loss, problem)
+    M0, M1, _ = loss_constants(model.loss, _lowest(model.loss, problem))
     x = np.linalg.norm(X, ord=2, axis=(-2, -1))  # (..., n)
     v = np.linalg.norm(problem.v, axis=-1)[..., None]
     a = v * (problem.z**2).sum(axis=-1) * x**3
     W = np.asarray((a * (M0[..., None] * v * x + 3.0 * M1[..., None])).mean(axis=-1))
     if model.factors is None or params is None:
         return Smoothness(W)
-    params = fitted(model, params, problem)
+    params = fit(model, params, problem, copy=False)
     k, q = (_spectral(params[name]) for name in ("K", "Q"))
     return Smoothness(W, q**2 * W, k**2 * W, q * W, k * W)
 
 
-def _slopes(loss: str, problem: TokenProblem) -> tuple[Array, Array]:
-    """M_0 and M_1; a margin is a mean of the scores, so it stays above the lowest."""
-    ones = np.ones(problem.trials)
-    if loss == "logistic":
-        return 0.25 * ones, ones
-    if loss == "correlation":
-        return 0.0 * ones, ones
-    scores: Any = problem.scores
-    if problem.mask is not None:
-        scores = np.where(problem.mask, scores, np.inf)
-    steepest = np.asarray(np.exp(-scores.min(axis=(-1, -2))))
-    return steepest, steepest
+def _lowest(loss: str, problem: TokenProblem) -> Array:
+    """Where the loss needs it, the least margin: a mean of the scores stays above the lowest."""
+    if loss != "exponential":
+        return np.full(problem.trials, -np.inf)
+    lowest = np.where(problem.allowed, problem.scores, np.inf).min(axis=(-1, -2))
+    return np.asarray(lowest)
 
 
 def _spectral(matrix: Array) -> Array:

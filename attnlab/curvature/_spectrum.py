@@ -9,8 +9,7 @@ from attnlab.checks import Array
 from attnlab.curvature._hessian import DENSE, LARGEST_BYTES, hessian
 from attnlab.curvature._lanczos import by_lanczos
 from attnlab.curvature._network import AnyModel, Problem, known, order, size
-from attnlab.models import Encoder, Params
-from attnlab.models._base import fit
+from attnlab.models import Encoder, Params, fit
 
 # An eigenvalue below this, relative to the largest, is 0: what Lanczos and eigvalsh both resolve.
 ROUNDING = 1e-11

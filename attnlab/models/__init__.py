@@ -4,10 +4,12 @@ A model holds no arrays. Its parameters are a plain dict, its loss has one numbe
 """
 
 from attnlab.models._attention import Attention
-from attnlab.models._base import Evaluation, Model, Params
+from attnlab.models._base import Evaluation, Model, Params, fit
 from attnlab.models._encoder import Encoder
 from attnlab.models._heads import ConcaveHead, Head, LinearHead, ReLUHead
+from attnlab.models._losses import Loss, losses
 from attnlab.models._multihead import MultiHead
+from attnlab.models._softmax import centred, softmax
 
 __all__ = [
     "Attention",
@@ -16,8 +18,13 @@ __all__ = [
     "Evaluation",
     "Head",
     "LinearHead",
+    "Loss",
     "Model",
     "MultiHead",
     "Params",
     "ReLUHead",
+    "centred",
+    "fit",
+    "losses",
+    "softmax",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Array, Rng
 from attnlab.models import _softmax
-from attnlab.models._base import Evaluation, Params, draws, fitted, kind
+from attnlab.models._base import Evaluation, Params, draws, fit, kind
 from attnlab.models._heads import Head, LinearHead
 from attnlab.models._losses import LOSSES, Loss, check_labels
 from attnlab.problems import TokenProblem
@@ -140,8 +140,8 @@ class Attention:
             o = self._attended(s, problem)
             u = problem.y * self.head.value(o, v)
             token_scores = self._token_scores(o, v, problem)
-            mean = (s * token_scores).sum(axis=-1, keepdims=True)
-            c = s * (token_scores - mean) * (loss.slope(u) / problem.n)[..., None]
+            moved = s * _softmax.centred(s, token_scores)
+            c = moved * (loss.slope(u) / problem.n)[..., None]
         grads = self._pull(np.ascontiguousarray(c), params, problem)
         if self.train_head:
             weight = loss.slope(u) * problem.y / problem.n
@@ -198,14 +198,27 @@ class Attention:
         common = np.max(list(found.log_scale.values()), axis=0)
         common = np.where(np.isfinite(common), common, 0.0)  # every gradient is exactly zero
         direction = {
-            name: grad * _expand(np.exp(found.log_scale[name] - common), grad)
-            for name, grad in found.grads.items()
+            name: found.times(name, np.exp(found.log_scale[name] - common)) for name in found.grads
         }
         excess = found.loss if found.log_excess is None else np.exp(found.log_excess)
         return excess, direction, common
 
+    def coefficients(
+        self, logits: Array, scores: Array, *, exact: bool = True
+    ) -> _softmax.Coefficients:
+        r"""$c$ in $\nabla_W=\sum_{it}c_{it}\,x_{it}z_i^\top$, from the logits alone (linear head).
+
+        $c_{it}=\frac1n\ell'(u_i)\,s_{it}(\gamma_{it}-u_i)$. Arrays have the tokens first, then the
+        samples, then trials: ``(T, n, ...)``. ``exact`` does not cancel where softmax saturates.
+        """
+        return (_softmax.exact if exact else _softmax.plain)(logits, scores, self._loss)
+
+    def log_excess(self, found: _softmax.Coefficients, best: Array) -> Array:
+        """Log of the mean loss above its floor, from exact coefficients and the best scores."""
+        return _softmax.log_excess(found, best, self._loss)
+
     def _fitted(self, params: Params, problem: TokenProblem) -> Params:
-        return fitted(self, params, problem)
+        return fit(self, params, problem, copy=False)
 
     def _v(self, params: Params, problem: TokenProblem) -> Array:
         return params["v"] if self.train_head else problem.v
@@ -251,7 +264,3 @@ def _tokens_first(array: Array) -> Array:
 
 def _tokens_last(array: Array) -> Array:
     return np.moveaxis(array, (0, 1), (-1, -2))
-
-
-def _expand(scale: Array, array: Array) -> Array:
-    return np.asarray(scale.reshape(scale.shape + (1,) * (array.ndim - scale.ndim)))

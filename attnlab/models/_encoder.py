@@ -3,20 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, Rng
-from attnlab.models._base import Params, draws, fitted, kind
-from attnlab.models._softmax import softmax
+from attnlab.models._base import Params, draws, fit, kind
+from attnlab.models._softmax import centred, softmax
 from attnlab.problems import SequenceProblem
 
 INITS = ("lecun", "he", "ntk")
 LOSS_FACTORS = {"mean": 1.0, "half_mean": 0.5, "half_sum": 0.5}
 
 
-@dataclass(frozen=True, init=False, repr=False)
+class Start(str):
+    """A name of Table 1; called with a problem, it draws the parameters of its encoder."""
+
+    model: Encoder
+
+    def __call__(self, problem: SequenceProblem, rng: Rng | None = None) -> Params:
+        """Gaussian parameters with the variances of Table 1."""
+        rng, shapes = draws(self, rng), self.model.shapes(problem)
+        variance = dict.fromkeys(shapes, 1.0)
+        if self != "ntk":
+            gain, width = 2.0 if self == "he" else 1.0, self.model.width
+            variance = {k: gain / (width if k == "w_O" else problem.d) for k in shapes}
+        return {
+            name: np.sqrt(variance[name]) * rng.standard_normal(problem.trials + tail)
+            for name, tail in shapes.items()
+        }
+
+
+class _Init:
+    """The field ``init``: told a name, it answers with the `Start` of that name."""
+
+    @overload
+    def __get__(self, model: None, owner: type) -> str: ...
+
+    @overload
+    def __get__(self, model: Encoder, owner: type) -> Start: ...
+
+    def __get__(self, model: Encoder | None, owner: type) -> str:
+        if model is None:
+            return "lecun"
+        start = Start(model.__dict__["init"])
+        start.model = model
+        return start
+
+    def __set__(self, model: Encoder, name: str) -> None:
+        model.__dict__["init"] = str(check.choice("init", name, INITS))
+
+
+@dataclass(frozen=True)
 class Encoder:
     r"""$f(X)=w_O^\top\varphi\big(\tau_1\,\mathrm{relu}(B\,XW_V^\top)\big)$, with attention $B$.
 
@@ -32,7 +71,6 @@ class Encoder:
         pooling: ``"mean"`` (the model) or ``"sum"`` (the paper's proofs).
         loss: ``"mean"`` for $\frac1n\sum(f-y)^2$, ``"half_mean"``, or ``"half_sum"`` for
             $\frac12\sum(f-y)^2$ (the paper leaves open which one its experiments use).
-        scheme: the same as ``init`` (the name of the field: ``init`` is the method).
 
     Returns:
         A model: frozen hyper-parameters; it holds no arrays of its own.
@@ -51,37 +89,19 @@ class Encoder:
     """
 
     width: int
-    scheme: str  # the argument ``init``: the name ``init`` is the method's
-    scaling: str | float
-    pooling: str
-    loss: str
+    init: _Init = _Init()  # one name: the option as it is told, and what it does when called
+    scaling: str | float = "sqrt"
+    pooling: str = "mean"
+    loss: str = "mean"
 
-    def __init__(
-        self,
-        width: int,
-        init: str = "lecun",
-        scaling: str | float = "sqrt",
-        pooling: str = "mean",
-        loss: str = "mean",
-        *,
-        scheme: str | None = None,
-    ) -> None:
-        store = object.__setattr__
-        init = init if scheme is None else scheme  # the field's name, for dataclasses.replace
-        store(self, "width", check.count("width", width))
-        store(self, "scheme", check.choice("init", init, INITS))
-        if isinstance(scaling, str):
-            store(self, "scaling", check.choice("scaling", scaling, ("sqrt", "linear")))
+    def __post_init__(self) -> None:
+        check.count("width", self.width)
+        if isinstance(self.scaling, str):
+            check.choice("scaling", self.scaling, ("sqrt", "linear"))
         else:
-            store(self, "scaling", check.number("scaling", scaling, above=0.0))
-        store(self, "pooling", check.choice("pooling", pooling, ("mean", "sum")))
-        store(self, "loss", check.choice("loss", loss, LOSS_FACTORS))
-
-    def __repr__(self) -> str:
-        return (
-            f"Encoder(width={self.width}, init={self.scheme!r}, scaling={self.scaling!r}, "
-            f"pooling={self.pooling!r}, loss={self.loss!r})"
-        )
+            check.number("scaling", self.scaling, above=0.0)
+        check.choice("pooling", self.pooling, ("mean", "sum"))
+        check.choice("loss", self.loss, LOSS_FACTORS)
 
     @property
     def tau0(self) -> float:
@@ -93,27 +113,13 @@ class Encoder:
     @property
     def tau1(self) -> float:
         r"""$\tau_1$, the scaling of the hidden layer."""
-        return float(self.width) ** -0.5 if self.scheme == "ntk" else 1.0
+        return float(self.width) ** -0.5 if self.init == "ntk" else 1.0
 
     def shapes(self, problem: SequenceProblem) -> dict[str, tuple[int, ...]]:
         """Shape of each parameter of one trial."""
         kind(problem, SequenceProblem, "Encoder")
         matrix = (self.width, problem.d)
         return {"W_Q": matrix, "W_K": matrix, "W_V": matrix, "w_O": (self.width,)}
-
-    def init(self, problem: SequenceProblem, rng: Rng | None = None) -> Params:
-        """Gaussian parameters with the variances of Table 1."""
-        rng = draws(self.scheme, rng)
-        variance = dict.fromkeys(self.shapes(problem), 1.0)
-        if self.scheme != "ntk":
-            gain = 2.0 if self.scheme == "he" else 1.0
-            variance = {
-                name: gain / (self.width if name == "w_O" else problem.d) for name in variance
-            }
-        return {
-            name: np.sqrt(variance[name]) * rng.standard_normal(problem.trials + tail)
-            for name, tail in self.shapes(problem).items()
-        }
 
     def forward(self, params: Params, problem: SequenceProblem) -> Array:
         """Outputs, shape ``(..., n)``."""
@@ -137,6 +143,10 @@ class Encoder:
         """The infimum 0 of the loss where the targets can be fitted."""
         return np.zeros(problem.trials)
 
+    def loss_weight(self, n: int) -> float:
+        r"""$c$ in the loss $c\sum_{i\le n}(f(X_i)-y_i)^2$."""
+        return LOSS_FACTORS[self.loss] / (1 if self.loss == "half_sum" else n)
+
     def value_and_grad(self, params: Params, problem: SequenceProblem) -> tuple[Array, Params]:
         r"""Squared loss, shape of the trials, and its gradient.
 
@@ -152,7 +162,7 @@ class Encoder:
         U, Z = self._hidden(B, params, problem)
         A = c * np.maximum(Z, 0.0).sum(axis=-2)
         f = (A @ w_O[..., None])[..., 0]
-        factor = LOSS_FACTORS[self.loss] / (1 if self.loss == "half_sum" else n)
+        factor = self.loss_weight(n)
         r = (2.0 * factor) * (f - problem.y)
         value = factor * ((f - problem.y) ** 2).sum(axis=-1)
         gate = (Z > 0.0) * w_O[..., None, None, :]
@@ -160,8 +170,7 @@ class Encoder:
         weighted = (c * r)[..., None, None] * U
         g_V = gate.reshape(*rows, m).swapaxes(-1, -2) @ weighted.reshape(*rows, d)
         H = (gate.reshape(*rows, m) @ W_V).reshape(X.shape)
-        D = H @ X.swapaxes(-1, -2)
-        D -= (B * D).sum(axis=-1, keepdims=True)
+        D = centred(B, H @ X.swapaxes(-1, -2))
         D *= B
         D *= (c * self.tau0) * r[..., None, None]
         G = X.reshape(*rows, d).swapaxes(-1, -2) @ (D @ X).reshape(*rows, d)
@@ -184,4 +193,4 @@ class Encoder:
         return U, Z.reshape(*U.shape[:-1], self.width)
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
-        return fitted(self, params, problem)
+        return fit(self, params, problem, copy=False)

@@ -18,14 +18,35 @@ from attnlab.checks import Array
 
 @dataclass(frozen=True)
 class Loss:
-    """A decreasing loss of the margin."""
+    r"""A decreasing loss of the margin.
+
+    Args:
+        name: what a model's ``loss`` calls it.
+        value: $\ell(m)$.
+        slope: $\ell'(m)$, negative.
+        bend: $\ell''(m)$.
+        log_slope: $\log|\ell'(m)|$, where $\ell'$ underflows.
+        excess: $\ell(b-\delta)-\ell(b)$ of $b$ and $\delta$, without cancellation.
+        bounded: whether it is bounded below by 0.
+
+    Returns:
+        A frozen record; its functions take arrays.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import models
+        >>> loss = models.losses()["exponential"]
+        >>> f"{loss.excess(np.array(40.0), np.array(1e-9)):.6e}"  # both losses are about 4e-18
+        '4.248354e-27'
+    """
 
     name: str
     value: Callable[[Array], Array]
-    slope: Callable[[Array], Array]  # l'(m), negative
-    log_slope: Callable[[Array], Array]  # log |l'(m)|
-    excess: Callable[[Array, Array], Array]  # l(b - delta) - l(b), from b and delta
-    bounded: bool  # bounded below by 0
+    slope: Callable[[Array], Array]
+    bend: Callable[[Array], Array]
+    log_slope: Callable[[Array], Array]
+    excess: Callable[[Array, Array], Array]
+    bounded: bool
 
 
 def softplus(x: Array) -> Array:
@@ -47,6 +68,7 @@ LOSSES: dict[str, Loss] = {
             "logistic",
             value=lambda m: softplus(-m),
             slope=lambda m: -_sigmoid(-m),
+            bend=lambda m: _sigmoid(-m) * _sigmoid(m),
             log_slope=lambda m: -softplus(m),
             # (1 + e^-(b-delta)) / (1 + e^-b) = 1 + (e^delta - 1) sigmoid(-b); for large delta
             # the difference itself is safe
@@ -61,6 +83,7 @@ LOSSES: dict[str, Loss] = {
             "exponential",
             value=lambda m: np.exp(-m),
             slope=lambda m: -np.exp(-m),
+            bend=lambda m: np.exp(-m),
             log_slope=lambda m: -m,
             excess=lambda b, delta: np.exp(-b) * np.expm1(delta),
             bounded=True,
@@ -69,12 +92,42 @@ LOSSES: dict[str, Loss] = {
             "correlation",
             value=lambda m: -m,
             slope=lambda m: np.full_like(m, -1.0),
+            bend=lambda m: np.zeros_like(m),
             log_slope=lambda m: np.zeros_like(m),
             excess=lambda best, delta: np.broadcast_to(delta, best.shape),
             bounded=False,
         ),
     )
 }
+
+
+def losses() -> dict[str, Loss]:
+    r"""The classification losses by name, functions of the margin $m=y\,f$.
+
+    ``"logistic"`` is $\log(1+e^{-m})$, ``"exponential"`` $e^{-m}$, ``"correlation"`` $-m$.
+
+    Returns:
+        A dict of `Loss`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import models
+        >>> for loss in models.losses().values():
+        ...     print(loss.name, loss.slope(np.zeros(1)))
+        logistic [-0.5]
+        exponential [-1.]
+        correlation [-1.]
+
+    Reference: svm, Assumption A; multihead, Section 3; bias, Section 2.
+    """
+    return _Losses(LOSSES)
+
+
+class _Losses(dict[str, Loss]):
+    """Names that are not there are complained about like any other argument."""
+
+    def __missing__(self, name: object) -> Loss:
+        return self[check.choice("loss", name, self)]
 
 
 def check_labels(problem: Any, loss: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, Rng
-from attnlab.models._base import Params, draws, fitted, kind
+from attnlab.models._base import Params, draws, fit, kind
 from attnlab.models._losses import LOSSES, check_labels
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
@@ -142,7 +142,7 @@ class MultiHead:
         return total / problem.n, spread
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
-        return fitted(self, params, problem)
+        return fit(self, params, problem, copy=False)
 
     def _parts(self, params: Params, problem: SequenceProblem) -> tuple[Array, Array, float]:
         """Projections ``(..., H, queries, d)``, weights and the factor of the output.

@@ -24,14 +24,62 @@ def log_or_minus_infinity(x: Array) -> Array:
 
 
 def softmax(logits: Array) -> Array:
-    """Softmax over the last axis."""
+    r"""Softmax over the last axis, $s_t=e^{a_t}/\sum_{t'}e^{a_{t'}}$.
+
+    Args:
+        logits: $a$, shape ``(..., T)``; ``-inf`` where a mask forbids a token.
+
+    Returns:
+        Weights of the same shape; rows sum to 1.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import models
+        >>> models.softmax(np.array([1000.0, 1000.0, -np.inf])).tolist()
+        [0.5, 0.5, 0.0]
+    """
     e = np.exp(logits - logits.max(axis=-1, keepdims=True))
     e /= e.sum(axis=-1, keepdims=True)
     return np.asarray(e)
 
 
+def centred(s: Array, values: Array, *, exact: bool = False) -> Array:
+    r"""Values minus their mean under $s$, $a_t-\langle s,a\rangle$: the derivative of softmax.
+
+    ``s * centred(s, a)`` is $J(s)\,a=(\mathrm{diag}(s)-ss^\top)\,a$, how attention moves when the
+    logits move by $a$: gradients and curvature of every model are made of it.
+
+    Args:
+        s: weights, shape ``(..., T)``.
+        values: $a$, of a shape that broadcasts with ``s``.
+        exact: take the values relative to the token of largest weight first, which does not cancel
+            where softmax saturates.
+
+    Returns:
+        The centred values, shape ``(..., T)``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import models
+        >>> s, a = models.softmax(np.array([40.0, 0.0])), np.array([0.1, 1.1])
+        >>> for exact in (False, True):
+        ...     print(f"{(s * models.centred(s, a, exact=exact))[0]:.6g}")
+        0
+        -4.24835e-18
+
+    Reference: encoder, Lemma 11; svm, Lemma 7; multihead, Lemma 1.
+    """
+    if exact:
+        top = s.argmax(axis=-1)[..., None]
+        values = values - np.take_along_axis(values, top, axis=-1)
+    return np.asarray(values - (s * values).sum(axis=-1, keepdims=True))
+
+
 class Coefficients(NamedTuple):
-    """Gradient coefficients, true value ``c * exp(log_scale)``, and what came with them."""
+    """Gradient coefficients, true value ``c * exp(log_scale)``, and what came with them.
+
+    The token axis is first, trials are last.
+    """
 
     c: Array  # (T, n, ...)
     margins: Array  # u, (n, ...)

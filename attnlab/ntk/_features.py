@@ -14,8 +14,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array
-from attnlab.models import Attention, Encoder, MultiHead, Params
-from attnlab.models._base import fitted
+from attnlab.models import Attention, Encoder, MultiHead, Params, centred, fit
 from attnlab.ntk._blocks import Block, Outer, Plain
 from attnlab.problems import SequenceProblem, TokenProblem
 
@@ -26,7 +25,7 @@ def prepared(model: Any, params: Any, problem: Any) -> Params:
     """Parameters that fit, of a model that has tangent features."""
     if not isinstance(model, Attention | MultiHead | Encoder):
         raise check.fail("model", "an Attention, MultiHead or Encoder", type(model).__name__)
-    return fitted(model, params, problem)
+    return fit(model, params, problem, copy=False)
 
 
 def tangent(model: Any, params: Params, problem: Any) -> dict[str, Block]:
@@ -46,13 +45,6 @@ def tangent(model: Any, params: Params, problem: Any) -> dict[str, Block]:
     }
 
 
-def centred(s: Array, values: Array) -> Array:
-    r"""$v-\langle s,v\rangle$ along the last axis, without cancellation where $s$ saturates."""
-    top = s.argmax(axis=-1)[..., None]
-    D = values - np.take_along_axis(values, top, axis=-1)
-    return np.asarray(D - (s * D).sum(axis=-1, keepdims=True))
-
-
 def attention_blocks(model: Attention, params: Params, problem: TokenProblem) -> dict[str, Block]:
     r"""$\nabla_Wf=X^\top(\mathrm{diag}(s)-ss^\top)X\nabla h\,z^\top$: one outer product."""
     lead = len(problem.trials)
@@ -60,7 +52,7 @@ def attention_blocks(model: Attention, params: Params, problem: TokenProblem) ->
     o = (s[..., None, :] @ problem.X)[..., 0, :]
     v = params["v"] if model.train_head else problem.v
     values = (problem.X @ model.head.gradient(o, v)[..., None])[..., 0]
-    left = (s * centred(s, values))[..., None, :] @ problem.X
+    left = (s * centred(s, values, exact=True))[..., None, :] @ problem.X
     z = problem.z[..., None, :]
     found: dict[str, Block]
     if model.factors is None:
@@ -89,7 +81,8 @@ def multihead_blocks(
     if model.output != "full":
         U = U[..., None, :]
     A = U[..., None, :, :, :] @ X[..., None, :, :].swapaxes(-1, -2)
-    moved = (share * P * centred(P, np.broadcast_to(A, P.shape))) @ X[..., None, :, :]
+    moved = share * P * centred(P, np.broadcast_to(A, P.shape), exact=True)
+    moved = moved @ X[..., None, :, :]
     queries = X[..., -1:, :] if last else X
     left = np.moveaxis(moved, -4, -3)  # (..., H, n, Q, d)
     right = np.broadcast_to(queries[(slice(None),) * lead + (None,)], (*left.shape[:-1], problem.d))
@@ -132,7 +125,8 @@ class Side:
     def moved(self) -> Array:
         r"""$c\,\tau_0v_i=c\,\tau_0X^\top J_iXh_i$, shape ``(..., n, T, d)``, after all slices."""
         D = self.back @ self.X.swapaxes(-1, -2)
-        return np.asarray((self.model.tau0 * self.B * centred(self.B, D)) @ self.X)
+        moved = self.model.tau0 * self.B * centred(self.B, D, exact=True)
+        return np.asarray(moved @ self.X)
 
 
 def encoder_blocks(

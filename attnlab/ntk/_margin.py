@@ -12,9 +12,10 @@ from attnlab.checks import Array
 from attnlab.models import Model, Params
 from attnlab.ntk._blocks import Block
 from attnlab.ntk._features import prepared, tangent
-from attnlab.svm._least_norm import GAP, UNRESOLVED, solve
-from attnlab.svm._rows import Dense
+from attnlab.svm import least_norm
 
+GAP = 1e-9  # what counts as certified
+UNRESOLVED = 1e-6  # bound, in lengths of the longest feature, below which float64 may not decide
 HARD = 1e-5  # margins below this share of the features lose digits to the rounding of a direction
 MOVED = 1e-13  # what rounding may ask of an entry, relative to the largest
 FEATURES = 2**22  # entries of features that are formed; beyond that, coordinates of the Gram
@@ -98,16 +99,15 @@ def margin(model: Model, params: Params, problem: Any) -> TangentMargin:
     formed = sum(block.size for block in blocks.values()) <= FEATURES
     features = (_formed if formed else _from_gram)(blocks, y).reshape(*trials, n, -1)
     systems = features.reshape(-1, n, features.shape[-1])
-    rows = Dense(systems, np.ones(systems.shape[:2], bool))
-    answer = solve(rows)
+    answer, lengths = least_norm(systems), np.linalg.norm(systems, axis=2)
     works = np.isfinite(answer.norm)
 
     # Farkas weights come in units of normalized features
-    units = np.where((rows.lengths > 0.0) & ~works[:, None], rows.lengths, 1.0)
+    units = np.where((lengths > 0.0) & ~works[:, None], lengths, 1.0)
     weights = answer.multipliers / units
     total = weights.sum(axis=1, keepdims=True)
     lam = (weights / np.where(total > 0.0, total, 1.0)).reshape(*trials, n)
-    works, longest = works.reshape(trials), rows.lengths.max(axis=1).reshape(trials)
+    works, longest = works.reshape(trials), lengths.max(axis=1).reshape(trials)
 
     direction = {name: block.combine(lam * y) for name, block in blocks.items()}
     bound = _norm(direction, len(trials))
@@ -121,7 +121,7 @@ def margin(model: Model, params: Params, problem: Any) -> TangentMargin:
     reached = y * sum(block.apply(direction[name]) for name, block in blocks.items())
     hard = works & (bound < HARD * longest)
     if formed and hard.any():
-        direction, reached = _held(direction, reached, rows, lam, np.where(hard, bound, 0.0))
+        direction, reached = _held(direction, reached, systems, lam, np.where(hard, bound, 0.0))
     good = works & (reached.min(axis=-1) > 0.0)
     direction = _times(direction, good.astype(float))
     value = np.where(good, reached.min(axis=-1), 0.0)
@@ -137,14 +137,14 @@ def margin(model: Model, params: Params, problem: Any) -> TangentMargin:
 
 
 def _held(
-    direction: Params, reached: Array, rows: Dense, lam: Array, best: Array
+    direction: Params, reached: Array, systems: Array, lam: Array, best: Array
 ) -> tuple[Params, Array]:
     """Directions and margins; where ``best > 0``, such that a margin that small is held."""
     trials, n = reached.shape[:-1], reached.shape[-1]
     flat = np.concatenate([D.reshape(*trials, -1) for D in direction.values()], axis=-1)
     units, found = flat.reshape(-1, flat.shape[-1]), reached.reshape(-1, n).copy()
     for k in np.flatnonzero(best):
-        features, margin = rows.features[k], best.flat[k]
+        features, margin = systems[k], best.flat[k]
         support = features[lam.reshape(-1, n)[k] > 0.0]
         units[k] = _rounded(units[k], support, np.full(len(support), margin))
         found[k] = features.astype(np.longdouble) @ units[k].astype(np.longdouble)

@@ -10,7 +10,7 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State, expand, lengths, over, scale, true_gradients
+from attnlab.optim._rules import Plain, State, over
 
 MACHINE_EPSILON = float(np.finfo(float).eps)
 
@@ -40,12 +40,9 @@ class GD(Plain):
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step against the gradient."""
-        true = true_gradients(grads, loss, at)
-        return {name: p - self.step_size * true[name] for name, p in params.items()}, state
+        return {k: p - self.step_size * at.gradient(k) for k, p in params.items()}, state
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,28 +106,25 @@ class NormalizedGD(Plain):
         """Zero momentum."""
         return {name: np.zeros_like(p) for name, p in params.items()} if self.momentum else {}
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of length ``step_size`` (shorter where the cap binds)."""
         moved, kept = {}, {}
         if self.recipe == "paper" and self.penalty and {"K", "Q"} <= params.keys():
-            factors = {name: grads[name] + 2.0 * self.penalty * params[name] for name in ("K", "Q")}
-            grads, at = grads | factors, None
-        norms = lengths(grads, loss, at)
+            factors = {k: at.grads[k] + 2.0 * self.penalty * params[k] for k in ("K", "Q")}
+            at = Evaluation(at.loss, at.grads | factors)
         for name, p in params.items():
-            norm = norms[name]
+            norm = at.norm(name)
             length: Array | float = self.step_size
             if self.max_step is not None:
-                length = np.minimum(length, self.max_step * norm * scale(at, name, norm))
+                length = np.minimum(length, self.max_step * norm * at.scale(name))
             if self.recipe == "paper":
                 norm = norm + self.eps
             if not self.momentum:
-                push = expand(over(length, norm), p) * grads[name]
+                push = at.times(name, over(length, norm))
                 moved[name] = np.subtract(p, push, out=push)
                 continue
             share = 1.0 - self.momentum if self.averaged else 1.0
-            push = expand(over(share * length, norm), p) * grads[name]
+            push = at.times(name, over(share * length, norm))
             kept[name] = self.momentum * state[name] + push
             moved[name] = p - kept[name]
         return moved, kept
@@ -180,20 +174,14 @@ class PolyakStep(Plain):
             return {"floor": np.full(problem.trials, float(self.floor))}
         return {"floor": np.asarray(model.floor(problem), dtype=np.float64)}
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step; where the gradient is exactly zero nothing moves."""
-        loss = np.asarray(loss)
-        norms = lengths(grads, loss, at)
-        log_scales = {name: np.log(scale(None, name, loss)) for name in grads}
-        if at is not None and at.log_scale is not None:
-            log_scales = at.log_scale
-        log_excess = None if at is None or self.floor is not None else at.log_excess
+        log_scales = at.log_scales()
+        log_excess = at.log_excess if self.floor is None else None
         with np.errstate(divide="ignore"):
             if log_excess is None:
-                log_excess = np.log(np.maximum(loss - state["floor"], 0.0))
-            squares = [2.0 * (np.log(norms[k]) + log_scales[k]) for k in grads]
+                log_excess = np.log(np.maximum(at.loss - state["floor"], 0.0))
+            squares = [2.0 * (np.log(at.norm(k)) + log_scales[k]) for k in at.grads]
             log_square = np.logaddexp.reduce(squares, axis=0)
         usable = np.isfinite(log_square) & np.isfinite(log_excess)
         log_step = np.where(usable, log_excess, 0.0) - np.where(usable, log_square, 0.0)
@@ -203,5 +191,5 @@ class PolyakStep(Plain):
         moved = {}
         for name, p in params.items():
             factor = np.where(usable, np.exp(log_step + log_scales[name]), 0.0)
-            moved[name] = p - expand(factor, p) * grads[name]
+            moved[name] = p - at.times(name, factor)
         return moved, state

@@ -6,16 +6,14 @@ back. Rules see arrays with trials first and never know which engine they drive.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from attnlab.checks import Array
-from attnlab.models import Attention, Evaluation, Model, Params
-from attnlab.models import _softmax as kernel
-from attnlab.models._losses import LOSSES
-from attnlab.optim._rules import Rule, State, lengths
+from attnlab.models import Attention, Evaluation, Model, Params, losses
+from attnlab.optim._rules import Rule, State
 
 # A Gram matrix larger than this many numbers is not worth its memory (1.2 GB).
 GRAM_LIMIT = 150_000_000
@@ -23,6 +21,14 @@ GRAM_LIMIT = 150_000_000
 
 class Engine(Protocol):
     """Loss and gradient at a point, in coordinates of the engine's choice."""
+
+    @property
+    def model(self) -> Model:
+        """What is trained."""
+
+    @property
+    def problem(self) -> Any:
+        """What it is trained on."""
 
     def enter(self, params: Params) -> Params:
         """From the model's parameters."""
@@ -40,7 +46,7 @@ class Engine(Protocol):
         """Norm of each parameter, one number a trial."""
 
     def attention(self, point: Params, found: Evaluation) -> Array:
-        """Attention maps at a point already evaluated."""
+        """Attention maps at a point, from what was found there where that helps."""
 
 
 class Direct:
@@ -64,30 +70,60 @@ class Direct:
 
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         """Loss and gradient, on a scale of their own where model and rule know of it."""
-        found = self._evaluate(point, with_loss)
-        return replace(found, norms=lengths(found.grads, found.loss, found))
-
-    def _evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         model: Any = self.model
         if self.exact and hasattr(model, "evaluate"):
             found: Evaluation = model.evaluate(point, self.problem)
-            return found
-        if self.exact and hasattr(model, "scaled_grad"):
-            excess, direction, scale = model.scaled_grad(point, self.problem)
-            loss = model.value_and_grad(point, self.problem)[0] if with_loss else excess
-            scales = dict.fromkeys(direction, scale)
-            return Evaluation(loss, direction, scales, kernel.log_or_minus_infinity(excess))
-        return Evaluation(*model.value_and_grad(point, self.problem))
+        else:
+            found = Evaluation(*model.value_and_grad(point, self.problem))
+        return replace(found, norms={name: found.norm(name) for name in found.grads})
 
     def norms(self, point: Params) -> Params:
-        """Norm of each parameter."""
-        return lengths(point, np.empty(self.problem.trials))
+        """Norm of each parameter, measured like a gradient."""
+        measured = Evaluation(np.empty(self.problem.trials), point)
+        return {name: measured.norm(name) for name in point}
 
     def attention(self, point: Params, found: Evaluation) -> Array:
         """Attention maps."""
         if found.attention is not None:
-            return np.asarray(found.attention)
+            return found.attention
         return self.model.attention(point, self.problem)
+
+
+@dataclass(frozen=True)
+class Combination:
+    r"""$W-W_0=\sum_kC_kF_k$, or a gradient $\sum_kc_kF_k$: coefficients and what they do to logits.
+
+    A step adds combinations: where both parts move alike, GC never has to be formed anew.
+    """
+
+    pair: Array  # C and GC, (2, size, B)
+
+    @staticmethod
+    def empty(size: int, trials: int) -> Combination:
+        """Room for one."""
+        return Combination(np.empty((2, size, trials)))
+
+    @staticmethod
+    def seen(by_rule: Array) -> Combination:
+        """What `for_rule` gave away."""
+        return Combination(by_rule.transpose(1, 2, 0))
+
+    @property
+    def for_rule(self) -> Array:
+        """Trials first, one array: what a rule moves in the place of W."""
+        return self.pair.transpose(2, 0, 1)
+
+    @property
+    def coefficients(self) -> Array:
+        """C, shape ``(size, B)``."""
+        coefficients: Array = self.pair[0]
+        return coefficients
+
+    @property
+    def logits(self) -> Array:
+        """GC, shape ``(size, B)``."""
+        logits: Array = self.pair[1]
+        return logits
 
 
 class Logits:
@@ -95,8 +131,8 @@ class Logits:
 
     The gradient in $W$ is $\sum_k c_kF_k$ over the features $F_{it}=x_{it}z_i^\top$, so
     $W=W_0+\sum_kC_kF_k$, the logits are $a_0+GC$ with the Gram matrix $G$ of the features, and
-    $\|\nabla\|^2=c^\top Gc$: neither $W$ nor $d$ appears in the loop. The point moved is the pair
-    $(C,GC)$, and so is its gradient $(c,Gc)$: a rule that is linear in gradients moves both.
+    $\|\nabla\|^2=c^\top Gc$: neither $W$ nor $d$ appears in the loop. In the place of W a rule
+    moves a `Combination`, $(C,GC)$, along another, $(c,Gc)$: it must be linear in gradients.
 
     Coefficients sum to zero over the tokens of a sample, so tokens may be taken relative to one
     of them, which shrinks G. That one is the worst-scoring token, whose own coefficient is
@@ -106,7 +142,7 @@ class Logits:
     def __init__(self, model: Attention, problem: Any, rule: Rule) -> None:
         self.model, self.problem = model, problem
         self.exact = getattr(rule, "exact", False)
-        self.loss = LOSSES[model.loss]
+        self.loss = losses()[model.loss]
         lead = problem.trials
         self.trials = int(np.prod(lead, dtype=int))
         B, n, T, d = self.trials, problem.n, problem.T, problem.d
@@ -158,60 +194,66 @@ class Logits:
             logits = np.where(self.problem.mask.reshape(B, n, T), logits, -np.inf)
         self.start = _tokens_first(logits)
         self.logits = self.start.copy()
-        return {"W": np.moveaxis(np.zeros((2, self.size, B)), -1, 0)}
+        return {"W": Combination(np.zeros((2, self.size, B))).for_rule}
 
     def leave(self, point: Params) -> Params:
         """W from the accumulated coefficients."""
-        W = self.W + self._rebuild(point["W"])
+        W = self.W + self._sum(Combination.seen(point["W"]))
         return {"W": W.reshape(*self.problem.trials, *W.shape[1:])}
 
     def leave_state(self, state: State) -> State:
         """Momentum, rebuilt like the parameters."""
         made = dict(state)
         if "W" in state:
-            m = self._rebuild(state["W"])
+            m = self._sum(Combination.seen(state["W"]))
             made["W"] = m.reshape(*self.problem.trials, *m.shape[1:])
         return made
 
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
-        """The pair (c, Gc), its length, and the loss where it is asked for."""
-        B, n = self.trials, self.problem.n
-        moved = point["W"].transpose(1, 2, 0)[1].reshape(self.rows, n, B)
-        np.add(self.start[: self.rows], moved, out=self.logits[: self.rows])
-        found = (kernel.exact if self.exact else kernel.plain)(self.logits, self.scores, self.loss)
-        pair = np.empty((2, self.size, B))
-        pair[0] = found.c[: self.rows].reshape(self.size, B)
-        np.matmul(self.gram, pair[0].T[..., None], out=pair[1].T[..., None])
-        square = np.add.reduce(pair[0] * pair[1], axis=0)
+        """The gradient (c, Gc), its length, and the loss where it is asked for."""
+        found = self.model.coefficients(self._logits(point), self.scores, exact=self.exact)
+        gradient = Combination.empty(self.size, self.trials)
+        c, moved = gradient.coefficients, gradient.logits
+        c[:] = found.c[: self.rows].reshape(c.shape)
+        np.matmul(self.gram, c.T[..., None], out=moved.T[..., None])
+        square = np.add.reduce(c * moved, axis=0)
         excess: Array | None = None
         if self.exact and with_loss:
-            excess = kernel.log_excess(found, self.best, self.loss)
+            excess = self.model.log_excess(found, self.best)
         return Evaluation(
             loss=self.loss.value(found.margins).mean(axis=0) if with_loss else self.no_loss,
-            grads={"W": pair.transpose(2, 0, 1)},
+            grads={"W": gradient.for_rule},
             log_scale=None if found.log_scale is None else {"W": found.log_scale},
             log_excess=excess,
             norms={"W": np.sqrt(np.maximum(square, 0.0))},
-            attention=found,
         )
 
     def norms(self, point: Params) -> Params:
         r"""$\|W\|^2=\|W_0\|^2+\langle C,2a_0+GC\rangle$."""
-        C, moved = np.moveaxis(point["W"], 0, -1)
+        at = Combination.seen(point["W"])
         start = np.where(np.isfinite(self.start), self.start, 0.0)[: self.rows]
-        cross = (C * (2.0 * start.reshape(self.size, -1) + moved)).sum(axis=0)
+        cross = (at.coefficients * (2.0 * start.reshape(self.size, -1) + at.logits)).sum(axis=0)
         square = np.square(self.W).sum(axis=(1, 2)) + cross
         return {"W": np.sqrt(np.maximum(square, 0.0))}
 
     def attention(self, point: Params, found: Evaluation) -> Array:
-        """Attention of the last evaluation, shape ``(..., n, T)``."""
-        ordered = np.moveaxis(found.attention.attention, (0, 1), (-1, -2))
+        """Attention, shape ``(..., n, T)``, from the logits."""
+        logits = self._logits(point)
+        e = np.exp(logits - np.maximum.reduce(logits, axis=0))
+        ordered = np.moveaxis(e * (1.0 / np.add.reduce(e, axis=0)), (0, 1), (-1, -2))
         s = np.empty_like(ordered)
         np.put_along_axis(s, self.order, ordered, axis=-1)
         return np.asarray(s.reshape(*self.problem.trials, *s.shape[1:]))
 
-    def _rebuild(self, pair: Array) -> Array:
-        C = pair[:, 0].reshape(self.trials, self.rows, self.problem.n)
+    def _logits(self, point: Params) -> Array:
+        """Logits, tokens first; the array is written anew each time."""
+        moved = Combination.seen(point["W"]).logits.reshape(self.rows, self.problem.n, self.trials)
+        np.add(self.start[: self.rows], moved, out=self.logits[: self.rows])
+        return self.logits
+
+    def _sum(self, combination: Combination) -> Array:
+        """The matrix that a combination stands for, ``(B, d, d)``."""
+        C = combination.coefficients.T.reshape(self.trials, self.rows, self.problem.n)
         P = np.einsum("btn,btnd->bdn", C, self.features)
         return np.asarray(P @ self.z)
 

@@ -29,12 +29,10 @@ CONTENT = {
 def _known() -> dict[str, type]:
     """The records that a file may name; a file can make nothing else."""
     from attnlab import models, optim, problems
-    from attnlab.problems import _sequences, _sphere, _tokens
 
     found = [getattr(room, name) for room in (models, optim, problems) for name in room.__all__]
-    found += [_sphere.SphereSource, _tokens.OrthogonalSource, _tokens.GaussianSource]
-    found += [_sequences.RegressionSource]
-    return {kind.__name__: kind for kind in found if isinstance(kind, type) and is_dataclass(kind)}
+    records = [kind for kind in found if isinstance(kind, type) and is_dataclass(kind)]
+    return problems.sources() | {kind.__name__: kind for kind in records}
 
 
 def write(path: Path, content: dict[str, Any]) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State, expand, lengths, over
+from attnlab.optim._rules import Plain, State, over
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,16 +55,14 @@ class DecayedNormalizedGD(Plain):
         """No steps taken."""
         return {"count": 0}
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step, shorter than the last."""
-        norms, count = lengths(grads, loss, at), state["count"]
+        count = state["count"]
         moved = {}
         for name, p in params.items():
             power = self.head_power if name == "v" else self.attention_power
             length = self.step_size * (count + 1.0) ** (-power if self.decay else 0.0)
-            moved[name] = p - expand(over(length, norms[name]), p) * grads[name]
+            moved[name] = p - at.times(name, over(length, at.norm(name)))
         return moved, {"count": count + 1}
 
 
@@ -98,16 +95,12 @@ class JointNormalizedGD(Plain):
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of length ``step_size``."""
-        norms = lengths(grads, loss, at)
-        scales = None if at is None else at.log_scale
-        logs = {k: np.zeros_like(n) if scales is None else scales[k] for k, n in norms.items()}
+        logs = at.log_scales()
         top = np.max(list(logs.values()), axis=0)
         top = np.where(np.isfinite(top), top, 0.0)  # -inf is an exactly zero gradient
-        shares = {k: np.exp(logs[k] - top) for k in norms}
-        whole = np.sqrt(sum(np.square(shares[k] * norms[k]) for k in norms))
+        shares = {k: np.exp(log - top) for k, log in logs.items()}
+        whole = np.sqrt(sum(np.square(share * at.norm(k)) for k, share in shares.items()))
         factor = over(self.step_size, np.asarray(whole))
-        return {k: p - expand(factor * shares[k], p) * grads[k] for k, p in params.items()}, state
+        return {k: p - at.times(k, factor * shares[k]) for k, p in params.items()}, state

@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State, true_gradients
+from attnlab.optim._rules import Plain, State
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,12 +44,9 @@ class Momentum(Plain):
         """Zero momentum."""
         return {name: np.zeros_like(p) for name, p in params.items()}
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step along the accumulated gradient."""
-        true = true_gradients(grads, loss, at)
-        kept = {name: self.momentum * state[name] + true[name] for name in params}
+        kept = {name: self.momentum * state[name] + at.gradient(name) for name in params}
         return {name: p - self.step_size * kept[name] for name, p in params.items()}, kept
 
 
@@ -94,11 +90,9 @@ class Adam(Plain):
         zero = {name: np.zeros_like(p) for name, p in params.items()}
         return {"mean": zero, "square": dict(zero), "count": 0}
 
-    def step(
-        self, params: Params, grads: Params, loss: Array, state: State, at: Evaluation | None = None
-    ) -> tuple[Params, State]:
+    def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of about ``step_size`` in every entry."""
-        true, count = true_gradients(grads, loss, at), state["count"] + 1
+        true, count = {k: at.gradient(k) for k in params}, state["count"] + 1
         b1, b2 = self.beta1, self.beta2
         mean = {k: b1 * state["mean"][k] + (1.0 - b1) * g for k, g in true.items()}
         square = {k: b2 * state["square"][k] + (1.0 - b2) * g * g for k, g in true.items()}

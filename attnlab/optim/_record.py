@@ -11,10 +11,8 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.models import Evaluation, Params
-from attnlab.models._losses import LOSSES
+from attnlab.models import Evaluation, Params, losses
 from attnlab.optim._engines import Engine
-from attnlab.optim._rules import lengths
 from attnlab.problems import TokenProblem
 
 Recorder = Callable[[Params, Any], Any]
@@ -49,19 +47,14 @@ class Snapshot:
     @property
     def health(self) -> Array:
         """A number for each trial that is finite as long as the trial is."""
-        norms = lengths(self.found.grads, self.found.loss, self.found)
-        return np.asarray(sum(norms.values()))
+        return np.asarray(sum(self.found.norm(name) for name in self.found.grads))
 
     @cached_property
     def log_grad_norm(self) -> Array:
         """Log of the norm of the whole gradient."""
-        found = self.found
-        norms = lengths(found.grads, found.loss, found)
+        scales = self.found.log_scales()
         with np.errstate(divide="ignore"):
-            logs = [
-                np.log(norm) + (0.0 if found.log_scale is None else found.log_scale[name])
-                for name, norm in norms.items()
-            ]
+            logs = [np.log(self.found.norm(name)) + scales[name] for name in self.found.grads]
         return np.asarray(np.logaddexp.reduce([2.0 * x for x in logs], axis=0) / 2.0)
 
     @cached_property
@@ -91,7 +84,7 @@ class Snapshot:
         if name == "grad_norm":
             return {name: np.exp(self.log_grad_norm)}
         if name == "accuracy":
-            if getattr(self.model, "loss", None) not in LOSSES:
+            if getattr(self.model, "loss", None) not in losses():
                 raise check.fail("record", "a classification loss for accuracy", self.model)
             f = self.model.forward(self.params, self.problem)
             return {name: (np.sign(f) == self.problem.y).mean(axis=-1)}
@@ -183,9 +176,7 @@ class History:
             if self.wanted.get(name) is None:  # ours may come flat from the engine
                 row = row.reshape(self.trials + row.shape[lead:] if lead else row.shape)
             if not alive.all() and row.shape[: alive.ndim] == alive.shape:
-                row = np.where(
-                    alive.reshape(alive.shape + (1,) * (row.ndim - alive.ndim)), row, np.nan
-                )
+                row = np.where(check.expand(alive, row), row, np.nan)
             self.rows.setdefault(name, []).append(row)
         self.steps.append(step)
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array
-from attnlab.models import Model, Params
-from attnlab.models._losses import LOSSES
+from attnlab.models import Model, Params, losses
 from attnlab.optim import _files
 from attnlab.optim._rules import Rule, State
 
@@ -90,7 +89,7 @@ class Run:
     def accuracy(self, problem: Any = None) -> Array:
         """Share of labels whose sign is predicted, one number a trial."""
         problem = self._data(problem)
-        if getattr(self.model, "loss", None) not in LOSSES:
+        if getattr(self.model, "loss", None) not in losses():
             raise check.fail("accuracy", "a model with a classification loss", self.model)
         return np.asarray((np.sign(self.predict(problem)) == problem.y).mean(axis=-1))
 

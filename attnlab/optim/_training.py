@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import BoolArray, Rng
-from attnlab.models import Evaluation, Model, Params
-from attnlab.models._base import fit
+from attnlab.checks import Rng
+from attnlab.models import Model, Params, fit
 from attnlab.optim._engines import Direct, engine_for
-from attnlab.optim._record import History, Snapshot, marks, recorders
-from attnlab.optim._rules import Rule, State, expand
+from attnlab.optim._record import recorders
+from attnlab.optim._rules import Rule
 from attnlab.optim._run import Run
+from attnlab.optim._walk import Place, Walk, Watch
 
 
 def train(
@@ -80,135 +80,22 @@ def train(
     wanted = ("init", "shapes", "value_and_grad")
     if isinstance(model, type) or not all(hasattr(model, name) for name in wanted):
         raise check.fail("model", f"a model such as Attention(), with {', '.join(wanted)}", model)
+    watch = Watch(recorders(record), every, tol, progress)
     start = model.init(problem, rng) if params is None else fit(model, params, problem)
-    return _loop(model, problem, rule, start, None, 0, steps, record, every, tol, progress, fast)
+    engine = engine_for(model, problem, rule, None) if fast else Direct(model, problem, rule)
+    return Walk(engine, rule, Place(0, start)).run(steps, watch)
 
 
 def resume(run: Run, steps: int, record: Any, every: Any, tol: float | None, progress: bool) -> Run:
     """Go on from the end of a run, rule state included."""
     steps = check.count("steps", steps, 0)
-    record = run.recorded if record is None else record
-    more = _loop(
-        run.model,
-        run.problem,
-        run.rule,
-        run.params,
-        run.state,
-        run.steps,
-        steps,
-        record,
-        every,
-        tol,
-        progress,
-        True,
-        np.asarray(run.status) == "diverged",
-    )
+    watch = Watch(recorders(run.recorded if record is None else record), every, tol, progress)
+    engine = engine_for(run.model, run.problem, run.rule, run.state)
+    start, lost = Place(run.steps, run.params, run.state), np.asarray(run.status) == "diverged"
+    more = Walk(engine, run.rule, start, lost).run(steps, watch)
     before, after = run.history, more.history
     if after.keys() <= before.keys() and before["step"].size:
         new = after["step"] > before["step"][-1]
         joined = {name: np.concatenate([before[name], rows[new]]) for name, rows in after.items()}
         return replace(more, history=joined)
     return more
-
-
-def _loop(
-    model: Model,
-    problem: Any,
-    rule: Rule,
-    start: Params,
-    state: State | None,
-    first: int,
-    steps: int,
-    record: Any,
-    every: Any,
-    tol: float | None,
-    progress: bool,
-    fast: bool,
-    lost: BoolArray | None = None,
-) -> Run:
-    wanted, last = recorders(record), first + steps
-    history = History(wanted, problem.trials)
-    if tol is not None:
-        check.number("tol", tol, above=0.0)
-    recorded_steps = set(marks(every, first, last).tolist())
-    uses_loss = getattr(rule, "uses_loss", True)
-    known = hasattr(rule, "exact")  # a rule of the user's own may take the four arguments only
-
-    def told(found: Evaluation) -> tuple[Evaluation, ...]:
-        return (found,) if known else ()
-
-    engine = engine_for(model, problem, rule, state) if fast else Direct(model, problem, rule)
-    point = engine.enter(start)
-    state = rule.init(model, problem, point) if state is None else state
-    alive = np.ones(problem.trials, bool) if lost is None else ~np.asarray(lost)
-    complete = bool(alive.all())
-    safe, ended, interrupted = (first, point, state), False, False
-    bar = _bar(steps) if progress else None
-    with np.errstate(all="ignore"):
-        try:
-            for step in range(first, last + 1):
-                marked = step in recorded_steps
-                found = engine.evaluate(point, uses_loss or (marked and history.uses_loss))
-                at = Snapshot(model, problem, engine, point, found)
-                healthy = np.isfinite(at.health)
-                if not healthy.all():
-                    if step == first:
-                        raise check.fail(
-                            "params", "a start with a finite gradient", "NaN or infinity in it"
-                        )
-                    alive = alive & healthy.reshape(problem.trials)
-                    complete = False
-                    if not alive.any():
-                        break
-                    point = {k: _keep(alive, p, safe[1][k]) for k, p in point.items()}
-                    found = engine.evaluate(point, uses_loss or history.uses_loss)
-                    at = Snapshot(model, problem, engine, point, found)
-                safe = (step, point, state)
-                if tol is not None:
-                    small = at.log_grad_norm.reshape(problem.trials) <= np.log(tol)
-                    ended = bool((small | ~alive).all())
-                if marked or ended:
-                    history.write(step, at, alive)
-                if step == last or ended:
-                    break
-                moved, state = rule.step(point, found.grads, found.loss, state, *told(found))
-                if not complete:
-                    moved = {k: _keep(alive, p, point[k]) for k, p in moved.items()}
-                point = moved
-                if bar is not None:
-                    bar.update()
-        except KeyboardInterrupt:
-            interrupted = True
-        finally:
-            if bar is not None:
-                bar.close()
-        done, point, state = safe
-        found = engine.evaluate(point, True)
-        level = Snapshot(model, problem, engine, point, found).log_grad_norm
-    small = level.reshape(problem.trials) <= (-np.inf if tol is None else np.log(tol))
-    status = np.where(small, "converged", "interrupted" if interrupted else "completed")
-    status = np.where(alive, status, "diverged")
-    names = tuple(
-        name if function is None else {name: function} for name, function in wanted.items()
-    )
-    return Run(
-        model=model,
-        problem=problem,
-        rule=rule,
-        params={name: np.ascontiguousarray(p) for name, p in engine.leave(point).items()},
-        state=engine.leave_state(state),
-        history=history.arrays(),
-        steps=done,
-        status=status if status.ndim else str(status),
-        recorded=names,
-    )
-
-
-def _keep(alive: BoolArray, new: Any, old: Any) -> Any:
-    return np.where(expand(alive, new), new, old)
-
-
-def _bar(steps: int) -> Any:
-    from tqdm.auto import tqdm
-
-    return tqdm(total=steps, unit="step", leave=False)

@@ -4,7 +4,14 @@ Constructors are pure: whatever is drawn comes from the ``rng`` they are given. 
 trials, so ``trials=500`` gives five hundred independent instances in one array.
 """
 
-from attnlab.problems._records import SequenceProblem, Source, TokenProblem, selection
+from attnlab.problems._records import (
+    SequenceProblem,
+    Source,
+    TokenProblem,
+    selection,
+    source,
+    sources,
+)
 from attnlab.problems._sequences import (
     Mixture,
     Teacher,
@@ -29,6 +36,8 @@ __all__ = [
     "planted",
     "selection",
     "sequence",
+    "source",
+    "sources",
     "sphere",
     "tokenized_mixture",
     "two_token",

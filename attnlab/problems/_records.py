@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, Self, TypeVar
 
@@ -13,6 +13,7 @@ from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray, Rng
 
 Made = TypeVar("Made")
+Kind = TypeVar("Kind")
 
 
 class Source(Protocol):
@@ -23,6 +24,59 @@ class Source(Protocol):
 
     def trial(self, index: Any) -> Source:
         """The source of some of the trials."""
+
+
+_SOURCES: dict[str, type] = {}
+
+
+def source(kind: type[Kind]) -> type[Kind]:
+    r"""Register a kind of source, so that runs on its problems can be saved and read.
+
+    Args:
+        kind: a frozen dataclass with ``draw`` and ``trial`` (`Source`), used as a decorator.
+
+    Returns:
+        The class itself.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import numpy as np
+        >>> from attnlab import problems
+        >>> @problems.source
+        ... @dataclass(frozen=True)
+        ... class Coins:
+        ...     T: int
+        ...
+        ...     def trial(self, index):
+        ...         return self
+        ...
+        ...     def draw(self, n, rng):
+        ...         X = np.random.default_rng(rng).choice([-1.0, 1.0], size=(n, self.T, 1))
+        ...         return problems.SequenceProblem(X, X[:, 0, 0], source=self)
+        >>> Coins(T=3).draw(4, rng=0).fresh(n=9, rng=1)
+        SequenceProblem(n=9, T=3, d=1)
+    """
+    if not (isinstance(kind, type) and is_dataclass(kind)):
+        raise check.fail("kind", "a dataclass", kind)
+    known = _SOURCES.get(kind.__name__, kind)
+    if (known.__module__, known.__qualname__) != (kind.__module__, kind.__qualname__):
+        raise check.fail("kind", "a name not yet taken", kind.__name__)
+    _SOURCES[kind.__name__] = kind
+    return kind
+
+
+def sources() -> dict[str, type]:
+    """Every registered kind of source by name: what a file of a run may ask for.
+
+    Returns:
+        A dict of classes.
+
+    Examples:
+        >>> from attnlab import problems
+        >>> "Mixture" in problems.sources()
+        True
+    """
+    return dict(_SOURCES)
 
 
 class _Record:

@@ -9,10 +9,11 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, Rng
-from attnlab.problems._records import SequenceProblem
+from attnlab.problems._records import SequenceProblem, source
 from attnlab.problems._sphere import unit
 
 
+@source
 @dataclass(frozen=True, eq=False, repr=False)
 class Mixture:
     r"""The tokenized mixture behind `tokenized_mixture`: its patterns and its noise.
@@ -113,10 +114,11 @@ def tokenized_mixture(
     if relevant < 1 or abs(share - relevant) > 1e-9:
         raise check.fail("zeta", f"a share whose multiple zeta * T is whole (T = {T})", zeta)
     patterns = check.seal(S * np.eye(M + 2, d))
-    source = Mixture(patterns[:2], patterns[2:], T, relevant, sigma, check.trials_shape(trials))
-    return source.draw(n, rng)
+    lead = check.trials_shape(trials)
+    return Mixture(patterns[:2], patterns[2:], T, relevant, sigma, lead).draw(n, rng)
 
 
+@source
 @dataclass(frozen=True, eq=False, repr=False)
 class Teacher:
     r"""The planted one-head network behind `planted`.
@@ -222,6 +224,7 @@ def planted(
     return Teacher(W, check.seal(U), margin).draw(n, rng)
 
 
+@source
 @dataclass(frozen=True, eq=False)
 class RegressionSource:
     """Gaussian tokens and independent Gaussian targets."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, Rng
-from attnlab.problems._records import TokenProblem
+from attnlab.problems._records import TokenProblem, source
 
 
 def unit(rng: np.random.Generator, *size: int) -> Array:
@@ -19,6 +19,7 @@ def unit(rng: np.random.Generator, *size: int) -> Array:
     return x
 
 
+@source
 @dataclass(frozen=True, eq=False)
 class SphereSource:
     """Sequences on the sphere for a fixed head; ``kind`` says what a row of the problem is."""

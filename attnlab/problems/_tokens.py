@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray, Rng
-from attnlab.problems._records import TokenProblem
+from attnlab.problems._records import TokenProblem, source
 from attnlab.problems._sphere import unit
 
 
@@ -18,6 +18,7 @@ def _place(T: int, where: IntArray) -> BoolArray:
     return np.asarray(np.arange(T) == where[..., None])
 
 
+@source
 @dataclass(frozen=True, eq=False)
 class OrthogonalSource:
     """Example 1 with fixed class means."""
@@ -100,6 +101,7 @@ def orthogonal(
     return OrthogonalSource(check.seal(means), check.seal(heads), T, rho, sigma).draw(n, rng)
 
 
+@source
 @dataclass(frozen=True, eq=False)
 class GaussianSource:
     """Model DM with a fixed labelling direction."""

@@ -3,6 +3,7 @@
 from attnlab.svm._attention import attention_svm, decoder_svm
 from attnlab.svm._classify import Classification, classify
 from attnlab.svm._general import correlation, finite_component, general_svm, svm_equivalent
+from attnlab.svm._least_norm import least_norm
 from attnlab.svm._local import (
     Finding,
     LocalOptimality,
@@ -36,6 +37,7 @@ __all__ = [
     "finite_component",
     "general_svm",
     "in_cone",
+    "least_norm",
     "locally_optimal",
     "rank_limited_svm",
     "regularization_path",

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from attnlab import checks as check
 from attnlab.checks import Array, BoolArray
 from attnlab.svm import _nnls
 from attnlab.svm._pivot import pivot
-from attnlab.svm._rows import Rows
+from attnlab.svm._rows import Dense, Rows
 
 GAP = 1e-9  # what counts as certified
 INFEASIBLE = 1e-14  # relative margin that no W exceeds: rounding of sums of unit rows
@@ -62,6 +63,35 @@ def solve(rows: Rows, method: str = "auto") -> Answer:
         for index in np.flatnonzero(~fine):
             _one(rows, int(index), answer, lengths[index])
     return answer
+
+
+def least_norm(features: Array) -> Answer:
+    r"""Least norm of a vector under margins of at least 1 with given features, certified.
+
+    $\min\|W\|$ s.t. $\langle F_k,W\rangle\ge1$ for all $k$.
+
+    Args:
+        features: $F_k$, ``B`` systems of ``m`` vectors, shape ``(B, m, D)``.
+
+    Returns:
+        A named tuple: ``W (B, D)``, ``margins`` and ``multipliers (B, m)``, and for each system
+        ``norm``, ``gap`` (relative, of norm and dual bound), ``residual`` and ``status``
+        (``optimal``, ``infeasible``, ``unresolved`` or ``iteration_limit``). Where there is no
+        answer ``W`` is NaN, the norm infinite, and the multipliers show why: $\lambda\ge0$ with
+        $\sum_k\lambda_kF_k/\|F_k\|$ of length ``residual``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import svm
+        >>> found = svm.least_norm(np.array([[[2.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [-1.0, 0.0]]]))
+        >>> found.status.tolist(), found.W[0].round(9).tolist()
+        (['optimal', 'infeasible'], [0.5, 1.0])
+    """
+    if features.ndim != 3:
+        raise check.fail("features", "shape (B, m, D)", f"shape {features.shape}")
+    if not np.isfinite(features).all():
+        raise check.fail("features", "finite numbers", "NaN or infinity")
+    return solve(Dense(features, np.ones(features.shape[:2], bool)))
 
 
 def _eased(b: Array) -> Array:

@@ -10,9 +10,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.models import Attention, Params
-from attnlab.models._losses import LOSSES
-from attnlab.models._softmax import log_or_minus_infinity
+from attnlab.models import Attention, Params, losses
 from attnlab.problems import TokenProblem
 from attnlab.svm._quasi_newton import descend, inverse
 
@@ -138,6 +136,7 @@ class Sphere:
         found = self.model.evaluate(params, self.problem)
         assert found.log_scale is not None
         assert found.log_excess is not None
+        assert found.attention is not None
         G = np.concatenate([g.reshape(len(g), -1) for g in found.grads.values()], axis=1)
         length = np.linalg.norm(G, axis=1)
         G = G - np.einsum("bp,bp->b", G, V)[:, None] * V
@@ -148,8 +147,9 @@ class Sphere:
             scores = self.problem.scores
             own = np.take_along_axis(scores, self.tokens[..., None], axis=-1)
             lost = (found.attention * (own - scores)).sum(axis=-1)
-            above = LOSSES[self.model.loss].excess(own[..., 0], lost).mean(axis=-1)
-            log_value = log_or_minus_infinity(np.abs(above)) - unit
+            above = losses()[self.model.loss].excess(own[..., 0], lost).mean(axis=-1)
+            with np.errstate(divide="ignore"):
+                log_value = np.log(np.abs(above)) - unit
             value = np.sign(above) * np.exp(np.minimum(log_value, 100.0))
             inside = within(self.problem, matrix(params), self.tokens, self.epsilon)
             value = np.where(inside, value, np.inf)

@@ -9,8 +9,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray, Rng
-from attnlab.models import Attention, Params
-from attnlab.models._base import fit
+from attnlab.models import Attention, Params, fit
 from attnlab.problems import TokenProblem, selection
 from attnlab.svm._attention import attention_svm
 from attnlab.svm._log_loss import Sphere, better, matrix, within

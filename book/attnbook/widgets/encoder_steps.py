@@ -97,10 +97,10 @@ class StepDial(Explorable):
     def network(self) -> Network:
         """The model, its start and the data, rounded as on the page."""
         model = models.Encoder(int(self.now("width")), self.now("init"))
-        if model.scheme == "ntk":
+        if model.init == "ntk":
             return model, rounded(model.init(self._data(), rng=0)), self._data()
         lecun = rounded(models.Encoder(model.width).init(self._data(), rng=0))
-        gain = 2.0**0.5 if model.scheme == "he" else 1.0
+        gain = 2.0**0.5 if model.init == "he" else 1.0
         return model, {name: gain * array for name, array in lecun.items()}, self._data()
 
     @staticmethod

@@ -20,8 +20,7 @@ from attnbook.claims.encoder._instances import (
 )
 from attnlab import models, ntk
 from attnlab.checks import Array
-from attnlab.models import Params
-from attnlab.models._softmax import softmax
+from attnlab.models import Params, softmax
 from attnlab.problems import SequenceProblem
 
 SHAPES = ((1, 1, 3, 2), (3, 2, 2, 5), (4, 5, 3, 8))  # (n, T, d, width)
@@ -109,7 +108,7 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             yield equal("move of F_pre where W_V alone moves, scalar", gap, bound)
         elif bound.all():
             most.append(gap / bound)
-            mean = models.Encoder(model.width, model.scheme, model.scaling, "mean")
+            mean = models.Encoder(model.width, model.init, model.scaling, "mean")
             less = frobenius(mean.features(two, problem) - mean.features(one, problem))
             same = e.bars(mean, problem, one, two)
             most.append(less / e.lemma_9_bound(same, by["W_Q"], by["W_K"], by["W_V"]))

@@ -38,14 +38,14 @@ class PartSteps:
         return {}
 
     def step(
-        self, params: Params, grads: Params, loss: Array, state: dict[str, Any], at: Any = None
+        self, params: Params, at: models.Evaluation, state: dict[str, Any]
     ) -> tuple[Params, dict[str, Any]]:
         """One step against the gradient."""
         sizes = {
             "U": self.U[..., None, None, None],
             "W": self.W[..., None, None, None],
         }
-        return {name: part - sizes[name] * grads[name] for name, part in params.items()}, state
+        return {name: part - sizes[name] * at.grads[name] for name, part in params.items()}, state
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from attnlab import models, problems, svm
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.models._losses import LOSSES
+from attnlab.models import losses
 
 
 def reseeded(rng: np.random.Generator) -> int:
@@ -76,7 +76,7 @@ def downhill(
 
 def steepness(model: models.Attention, problem: problems.TokenProblem, W: Array) -> Array:
     r"""$|\ell'_i|$ at $W$."""
-    return -LOSSES[model.loss].slope(problem.y * model.forward({"W": W}, problem))
+    return -losses()[model.loss].slope(problem.y * model.forward({"W": W}, problem))
 
 
 def loss_above(problem: problems.TokenProblem, W: Array, alpha: IntArray) -> Array:
@@ -84,7 +84,7 @@ def loss_above(problem: problems.TokenProblem, W: Array, alpha: IntArray) -> Arr
     own = np.take_along_axis(problem.scores, alpha[..., None], axis=-1)
     seen = models.Attention().attention({"W": W}, problem)
     lost = (seen * (own - problem.scores)).sum(axis=-1)
-    return np.asarray(LOSSES["logistic"].excess(own[..., 0], lost).mean(axis=-1))
+    return np.asarray(losses()["logistic"].excess(own[..., 0], lost).mean(axis=-1))
 
 
 def edge(W: Array, opening: Array, rng: np.random.Generator) -> Array:

@@ -11,7 +11,7 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._local import local_selections
-from attnlab import models, problems, svm
+from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array, IntArray
 
 PI = 0.5  # of Lemmas 11 and 14
@@ -39,8 +39,8 @@ def inside(
 def slope_ratio(problem: problems.TokenProblem) -> float:
     r"""The largest $|\ell'|$ over the least, for margins that can occur."""
     scores = problem.scores
-    found = theory.svm.loss_constants("logistic", float(scores.min()), float(scores.max()))
-    return found.steepest / found.flattest
+    found = curvature.loss_constants("logistic", float(scores.min()), float(scores.max()))
+    return float(found.steepest / found.flattest)
 
 
 def advantage(problem: problems.TokenProblem, W: Array, W_mm: Array, pi: float) -> Array:

@@ -10,9 +10,9 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.svm import _cases as cases
-from attnlab import models, problems, svm
+from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array
-from attnlab.models._losses import LOSSES
+from attnlab.models import losses
 
 RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
 
@@ -21,8 +21,8 @@ RADII = (100.0, 310.0, 1000.0, 3100.0, 10_000.0)
 def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     low, high, h = -2.0, 3.0, 1e-4
     u = np.sort(np.concatenate([[low, 0.0, high], rng.uniform(low, high, instances)]))
-    for name, loss in LOSSES.items():
-        constants = theory.svm.loss_constants(name, low, high)
+    for name, loss in losses().items():
+        constants = curvature.loss_constants(name, low, high)
         fall = loss.value(u[:-1]) - loss.value(u[1:])
         yield at_least(
             f"{name}: fall of the loss, least slope times length",
@@ -35,8 +35,8 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         )
         bend = (loss.value(u + h) - 2.0 * loss.value(u) + loss.value(u - h)) / h**2
         yield at_most(f"{name}: change of the slope, M_0", np.abs(bend), constants.lipschitz + 1e-5)
-    narrow = theory.svm.loss_constants("exponential", 0.0, high)
-    beyond = np.abs(LOSSES["exponential"].slope(u))
+    narrow = curvature.loss_constants("exponential", 0.0, high)
+    beyond = np.abs(losses()["exponential"].slope(u))
     yield at_most(
         "exponential: slope left of 0, M_1 of [0, 3]", beyond, narrow.steepest, role="outside"
     )
@@ -44,7 +44,7 @@ def assumption_a(rng: np.random.Generator, instances: int) -> Iterator[Measureme
 
 @measures("svm.lemma-2", instances=200)
 def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    for loss in LOSSES:
+    for loss in losses():
         model = models.Attention(loss=loss)
         drawn = cases.separated(3, 4, 5, instances, rng)
         size = 10.0 ** rng.uniform(-2.0, 1.3, drawn.trials)
@@ -54,7 +54,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_least(f"{loss}: log of the loss above its floor, any W", above, -700.0)
         value = model.value_and_grad({"W": W}, drawn)[0]
         yield at_least(
-            f"{loss}: loss, its floor", value, LOSSES[loss].value(drawn.best).mean(axis=-1)
+            f"{loss}: loss, its floor", value, losses()[loss].value(drawn.best).mean(axis=-1)
         )
         margin = svm.attention_svm(drawn)
         B, _ = theory.svm.score_constants(drawn)
@@ -63,7 +63,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             log_excess = model.evaluate({"W": R * margin.W}, drawn).log_excess
             assert log_excess is not None
             found = np.exp(log_excess)
-            steep = theory.svm.loss_constants(loss, float(lowest.min())).steepest
+            steep = curvature.loss_constants(loss, float(lowest.min())).steepest
             bound = theory.svm.excess_above(R * margin.norm, 1.0 / margin.norm, 4, B, steep)
             yield at_most(f"{loss}: loss above the floor at {R:g} W_mm, M_1 T B e^-R", found, bound)
     same = cases.problem(np.ones((1, 2, 3)), np.ones((1, 3)), [1.0], np.ones(3))

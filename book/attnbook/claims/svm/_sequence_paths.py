@@ -13,7 +13,7 @@ from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._cones import beyond_the_radius, cornered, local_path, without_a_cone
 from attnbook.claims.svm._paths import RADII, distances, path_limit
 from attnbook.claims.svm._sequences import positions
-from attnlab import models, problems, svm
+from attnlab import curvature, models, problems, svm
 from attnlab.checks import IntArray
 
 
@@ -41,7 +41,7 @@ def _two_bounds(
     xi, n, T = 1.0 / margin.norm, problem.n, problem.T
     B, c = theory.svm.score_constants(problem, alpha)
     scores = problem.scores
-    slopes = theory.svm.loss_constants("logistic", float(scores.min()), float(scores.max()))
+    slopes = curvature.loss_constants("logistic", float(scores.min()), float(scores.max()))
     W = cases.unit(margin.W)
     for R in (10.0, 60.0):
         excess = cases.loss_above(problem, R * W, alpha)

@@ -75,6 +75,7 @@ from attnbook.theory.encoder._vector_input import (
     effective_scalars,
     hessian_block_bounds,
 )
+from attnbook.theory.encoder._widths import least_width
 
 __all__ = [
     "Bars",
@@ -98,6 +99,7 @@ __all__ = [
     "input_bound",
     "lambda_0_lower",
     "lambda_0_upper",
+    "least_width",
     "lemma_5_failure",
     "lemma_5_interval",
     "lemma_6_bound",

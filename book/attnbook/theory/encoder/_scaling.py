@@ -52,7 +52,7 @@ def logit_variance(model: Encoder, d: int, size: ArrayLike, other: ArrayLike) ->
     """
     if not isinstance(model, Encoder):
         raise check.fail("model", "an Encoder", type(model).__name__)
-    eta = variances(model.scheme, model.width, d)
+    eta = variances(model.init, model.width, d)
     sizes = (check.frozen("size", size) * check.frozen("other", other)) ** 2
     return np.asarray(model.tau0**2 * model.width * eta["W_Q"] * eta["W_K"] * sizes)
 

@@ -11,18 +11,17 @@ from numpy.typing import ArrayLike
 
 from attnlab import checks as check
 from attnlab.checks import Array
+from attnlab.models import centred, softmax
 
 
 def _maps(X: Array, W: Array) -> Array:
     r"""Rows $\varphi(XWx_t)$, ``(..., T, T)`` with the query first."""
-    logits = X @ W.swapaxes(-1, -2) @ X.swapaxes(-1, -2)
-    E = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return np.asarray(E / E.sum(axis=-1, keepdims=True))
+    return softmax(X @ W.swapaxes(-1, -2) @ X.swapaxes(-1, -2))
 
 
 def _moved(P: Array, values: Array) -> Array:
     r"""$\varphi'(g_t)v_t=\varphi_t\circ(v_t-\langle\varphi_t,v_t\rangle)$ for each query."""
-    return np.asarray(P * (values - (P * values).sum(axis=-1, keepdims=True)))
+    return P * centred(P, values)
 
 
 def _arrays(

@@ -11,11 +11,9 @@ What comes back is one number a trial unless said.
 """
 
 from attnbook.theory.svm._descent import (
-    LossConstants,
     descent_step,
     guaranteed_decrease,
     lemma_9_bound,
-    loss_constants,
 )
 from attnbook.theory.svm._existence import counting_dimension, enough_dimension, rank_bound
 from attnbook.theory.svm._global import (
@@ -57,7 +55,6 @@ from attnbook.theory.svm._water_filling import thresholds, water_filling
 
 __all__ = [
     "LocalConstants",
-    "LossConstants",
     "cone_distance",
     "cone_margins",
     "cone_radius",
@@ -84,7 +81,6 @@ __all__ = [
     "lemma_13_bounds",
     "lemma_14_radius",
     "local_constants",
-    "loss_constants",
     "low_high",
     "opposing_threshold",
     "rank_bound",

@@ -1,8 +1,6 @@
-"""Losses, step sizes and descent: Assumption A, Lemmas 8 and 9."""
+"""Step sizes and descent: Lemmas 8 and 9."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,52 +9,6 @@ from attnbook.theory.svm._tokens import matrices, others, positive, score_gaps, 
 from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.problems import TokenProblem
-
-LOSSES = ("logistic", "exponential", "correlation")
-
-
-class LossConstants(NamedTuple):
-    r"""What a loss is on an interval of margins (svm, Assumption A).
-
-    ``lipschitz`` is $M_0$, the Lipschitz constant of $\ell'$, ``steepest`` $M_1=\max|\ell'|$ and
-    ``flattest`` $\min|\ell'|$, above 0 where the loss is strictly decreasing.
-
-    >>> from attnbook import theory
-    >>> theory.svm.LossConstants(0.25, 1.0, 0.1).steepest
-    1.0
-    """
-
-    lipschitz: float
-    steepest: float
-    flattest: float
-
-
-def loss_constants(loss: str, low: float = -np.inf, high: float = np.inf) -> LossConstants:
-    """$M_0$, $M_1$ and the least slope of a loss on an interval of margins (svm, Assumption A).
-
-    On the whole line the logistic loss has $M_0=1/4$ and $M_1=1$, the correlation loss $0$ and
-    $1$; the exponential loss has constants only where margins are bounded below.
-
-    >>> from attnbook import theory
-    >>> theory.svm.loss_constants("logistic")
-    LossConstants(lipschitz=0.25, steepest=1.0, flattest=0.0)
-    >>> theory.svm.loss_constants("correlation")
-    LossConstants(lipschitz=0.0, steepest=1.0, flattest=1.0)
-    """
-    check.choice("loss", loss, LOSSES)
-    if not low <= high:
-        raise check.fail("low", f"at most high = {high:g}", low)
-    if loss == "correlation":
-        return LossConstants(0.0, 1.0, 1.0)
-    if loss == "exponential":
-        if low == -np.inf:
-            raise check.fail("low", "a finite number: e^-u has no constants on the whole line", low)
-        steep, flat = float(np.exp(-low)), float(np.exp(-high))
-        return LossConstants(steep, steep, flat)
-    slope = [0.5 * (1.0 - float(np.tanh(end / 2.0))) for end in (low, high)]
-    inner = min(max(0.0, low), high)  # l'' is largest where |u| is least
-    top = 0.25 * (1.0 - float(np.tanh(inner / 2.0)) ** 2)
-    return LossConstants(top, slope[0], slope[1])
 
 
 def descent_step(smoothness: ArrayLike, *, printed: bool = False) -> Array:

@@ -32,6 +32,7 @@ def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     model, W = models.Attention(loss="exponential"), radius[..., None, None] * tilted
     found = model.evaluate({"W": W}, data)
     parts = -np.diagonal(found.grads["W"], axis1=-2, axis2=-1)  # the samples' terms, on one scale
+    assert found.attention is not None
     s = found.attention[..., 0]
     ratio = np.exp(s[..., 0] - s[..., 1])  # of the losses e^{-phi}; both score gaps are 1
     over = (third - 1.0 - nu) * parts[..., 1] / np.maximum(parts[..., 0], 1e-300)

@@ -12,7 +12,7 @@ from attnbook.claims._measure import Measurement, at_least, at_most
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, frobenius, pieces
 from attnlab import problems
 from attnlab.checks import Array
-from attnlab.models._softmax import softmax
+from attnlab.models import softmax
 
 DELTA = 0.1
 

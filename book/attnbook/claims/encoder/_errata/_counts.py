@@ -49,8 +49,8 @@ def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def s16(_rng: np.random.Generator, _instances: int) -> Iterator[Measurement]:
     sizes = np.logspace(2, 6, 5)
     sharp, flat, ntk_width = (
-        slope(sizes, [least_width(n, scheme, scaling) for n in sizes])
-        for scheme, scaling in (("lecun", "sqrt"), ("lecun", "linear"), ("ntk", "linear"))
+        slope(sizes, [theory.encoder.least_width(float(n), init, scaling) for n in sizes])
+        for init, scaling in (("lecun", "sqrt"), ("lecun", "linear"), ("ntk", "linear"))
     )
     yield equal("exponent of the width in N, Theorem 1, against Table 3", sharp, 1.0, within=0.1)
     yield equal("the same, against the introduction", sharp, 2.0, role="step", within=0.1)
@@ -77,26 +77,3 @@ def two_samples(rng: np.random.Generator, trials: int) -> dict[str, Array]:
     p, e = Pieces(start.model, start.params, near), theory.encoder
     bars, a = e.bars(p.model, near, p.params, radius=1.0), e.alpha(p.model, p.params, near)
     return {"2": e.condition_2(bars, a, p.loss), "3": e.condition_3(bars, a, p.loss)}
-
-
-def least_width(N: float, scheme: str, scaling: str) -> float:
-    """The width at which (2) and (3) are first met, by bisection in the logarithm."""
-    low, high = 0.0, 80.0
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if _met(np.exp(middle), N, scheme, scaling) else (middle, high)
-    return float(np.exp(high))
-
-
-def _met(width: float, N: float, scheme: str, scaling: str) -> bool:
-    T, d = 2, 4
-    tau0 = width**-0.5 if scaling == "sqrt" else 1.0 / width
-    radius = float(np.sqrt(width)) if scheme == "ntk" else 1.0
-    matrix, last = (2.0 * radius, 2.0 * radius) if scheme == "ntk" else ((width / d) ** 0.5, 2.0)
-    pool, eta = (width**-0.5, 1.0) if scheme == "ntk" else (1.0, 1.0 / d)
-    norms = dict.fromkeys("QKV", np.array(matrix)) | {"O": np.array(last)}
-    bars = theory.encoder.Bars(int(N), T, np.array(1.0), tau0, pool, **norms)
-    alpha = np.sqrt(pool**2 * width * eta / T / 4.0)  # Lemma 15 and equation 48
-    loss = N / 2.0
-    second = theory.encoder.condition_2(bars, alpha, loss, radius)
-    return bool(second >= 1.0 and theory.encoder.condition_3(bars, alpha, loss) >= 1.0)

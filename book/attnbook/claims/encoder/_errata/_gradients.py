@@ -10,7 +10,7 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_most, equal
 from attnbook.claims.encoder._errata._pieces import Pieces, flip, pieces, same
 from attnlab.checks import Array
-from attnlab.models._softmax import softmax
+from attnlab.models import softmax
 
 SLOPE = 1e-6  # step of central differences
 

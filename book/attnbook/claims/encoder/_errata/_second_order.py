@@ -11,7 +11,7 @@ from attnbook.claims._measure import Measurement, at_most, equal
 from attnbook.claims.encoder._errata._one_feature import blocks, one_feature, outer, sums
 from attnbook.claims.encoder._errata._pieces import pieces, same
 from attnlab import ntk
-from attnlab.models._softmax import softmax
+from attnlab.models import softmax
 
 
 @measures("encoder.erratum-t8", instances=60)

@@ -13,7 +13,7 @@ from attnbook.claims.multihead import _instances as made
 from attnbook.claims.multihead._errata import _parts as parts
 from attnlab import curvature, models, problems
 from attnlab.checks import Array
-from attnlab.models._softmax import softmax
+from attnlab.models import softmax
 from attnlab.problems import SequenceProblem
 
 

@@ -11,7 +11,7 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
 from attnbook.claims.svm._errata._tools import rows, scaled, shares
 from attnlab import models, problems, svm
-from attnlab.models._losses import LOSSES
+from attnlab.models import losses
 
 
 @measures("svm.erratum-24")
@@ -22,7 +22,7 @@ def erratum_24(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     W = scaled(mm.W, 60.0 * mm.norm)
     split = shares(drawn, W, opt)
     missed = split.lost * (split.among * (drawn.best[..., None] - drawn.scores)).sum(axis=-1)
-    terms = LOSSES["logistic"].excess(drawn.best, missed)
+    terms = losses()["logistic"].excess(drawn.best, missed)
     whole = outputs * models.Attention().scaled_grad({"W": W}, drawn)[0]
     worst = terms.max(axis=-1)
     what = "L(R W_mm) - L_*, against"

@@ -8,8 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.models import Attention
-from attnlab.models._losses import LOSSES
+from attnlab.models import Attention, losses
 from attnlab.problems import TokenProblem
 
 
@@ -84,7 +83,7 @@ def covariance(found: Shares, a: Array, b: Array, tokens: IntArray) -> Array:
 def seen(problem: TokenProblem, W: Array) -> tuple[Array, Array]:
     """Attention s and the size |l'| of the logistic slope at W."""
     s = Attention().attention({"W": W}, problem)
-    return s, -LOSSES["logistic"].slope((s * problem.scores).sum(axis=-1))
+    return s, -losses()["logistic"].slope((s * problem.scores).sum(axis=-1))
 
 
 def descent(problem: TokenProblem, W: Array, loss: str = "logistic") -> tuple[Array, Array]:

@@ -1,0 +1,159 @@
+"""The steps themselves: trials on their way, and what is written down of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnlab import checks as check
+from attnlab.checks import BoolArray
+from attnlab.models import Params
+from attnlab.optim._engines import Engine
+from attnlab.optim._record import History, Recorder, Snapshot, marks
+from attnlab.optim._rules import Rule, State
+from attnlab.optim._run import Run
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What is asked of a run: what it writes down and when, and when it may stop."""
+
+    wanted: dict[str, Recorder | None]
+    every: int | str | Iterable[int] = 1
+    tol: float | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tol is not None:
+            check.number("tol", self.tol, above=0.0)
+
+
+class Place(NamedTuple):
+    """Where the trials are after some steps, and what their rule remembers."""
+
+    step: int
+    point: Params  # the model's parameters at the start, the engine's coordinates on the way
+    state: State | None = None  # None: the rule has not begun
+
+
+class Walk:
+    """Trials on their way by one rule; those that leave the finite numbers stay where they were."""
+
+    def __init__(self, engine: Engine, rule: Rule, start: Place, lost: Any = False) -> None:
+        self.model, self.problem = engine.model, engine.problem
+        self.engine, self.rule = engine, rule
+        self.uses_loss = getattr(rule, "uses_loss", True)
+        self.alive: BoolArray = np.ones(self.problem.trials, bool) & ~np.asarray(lost)
+        point, state = engine.enter(start.point), start.state
+        if state is None:
+            state = rule.init(self.model, self.problem, point)
+        self.first, self.here = start.step, Place(start.step, point, state)
+        self.safe = self.here  # the last place at which every gradient was finite
+
+    def look(self, with_loss: bool) -> Snapshot:
+        """What is known here."""
+        found = self.engine.evaluate(self.here.point, self.uses_loss or with_loss)
+        return Snapshot(self.model, self.problem, self.engine, self.here.point, found)
+
+    def arrive(self, with_loss: bool) -> Snapshot | None:
+        """Look, send back who has left the finite numbers; None where nobody is left."""
+        at = self.look(with_loss)
+        healthy = np.isfinite(at.health)
+        if not healthy.all():
+            if self.here.step == self.first:
+                wanted = "a start with a finite gradient"
+                raise check.fail("params", wanted, "NaN or infinity in it")
+            self.alive = self.alive & healthy.reshape(self.alive.shape)
+            if not self.alive.any():
+                return None
+            self.here = self.here._replace(point=self._kept(self.here.point, self.safe.point))
+            at = self.look(with_loss)
+        self.safe = self.here
+        return at
+
+    def move(self, at: Snapshot) -> None:
+        """One step of the rule; trials that were lost do not take it."""
+        step, point, state = self.here
+        assert state is not None
+        moved, state = self.rule.step(point, at.found, state)
+        if not self.alive.all():
+            moved = self._kept(moved, point)
+        self.here = Place(step + 1, moved, state)
+
+    def run(self, steps: int, watch: Watch) -> Run:
+        """Take the steps, or as many as it takes, and say how it ended."""
+        history = History(watch.wanted, self.problem.trials)
+        last, interrupted = self.first + steps, False
+        marked = frozenset(marks(watch.every, self.first, last).tolist())
+        bar = _bar(steps) if watch.progress else None
+        with np.errstate(all="ignore"):
+            try:
+                while self._visit(history, watch, marked, last):
+                    if bar is not None:
+                        bar.update()
+            except KeyboardInterrupt:
+                interrupted = True
+            finally:
+                if bar is not None:
+                    bar.close()
+            self.here = self.safe
+            return self._ended(history, watch, interrupted)
+
+    def _visit(self, history: History, watch: Watch, marked: Collection[int], last: int) -> bool:
+        """One point: look, write it down, go on; False where that was the end."""
+        step = self.here.step
+        due = step in marked
+        at = self.arrive(due and history.uses_loss)
+        if at is None:
+            return False
+        ended = watch.tol is not None and bool((self._rests(at, watch) | ~self.alive).all())
+        if ended and not due:  # the end is written down with all that was asked for
+            at = self.look(history.uses_loss)
+        if due or ended:
+            history.write(step, at, self.alive)
+        if ended or step == last:
+            return False
+        self.move(at)
+        return True
+
+    def _rests(self, at: Snapshot, watch: Watch) -> BoolArray:
+        """Trials whose gradient is at most the tolerance, or exactly zero where there is none."""
+        level = -np.inf if watch.tol is None else np.log(watch.tol)
+        return np.asarray(at.log_grad_norm.reshape(self.alive.shape) <= level)
+
+    def _ended(self, history: History, watch: Watch, interrupted: bool) -> Run:
+        status = np.where(
+            self._rests(self.look(True), watch),
+            "converged",
+            "interrupted" if interrupted else "completed",
+        )
+        status = np.where(self.alive, status, "diverged")
+        params, state = self.engine.leave(self.here.point), self.here.state
+        assert state is not None
+        return Run(
+            model=self.model,
+            problem=self.problem,
+            rule=self.rule,
+            params={name: np.ascontiguousarray(p) for name, p in params.items()},
+            state=self.engine.leave_state(state),
+            history=history.arrays(),
+            steps=self.here.step,
+            status=status if status.ndim else str(status),
+            recorded=tuple(
+                name if function is None else {name: function}
+                for name, function in history.wanted.items()
+            ),
+        )
+
+    def _kept(self, new: Params, old: Params) -> Params:
+        """The new point of trials that are alive, the old one of those that are lost."""
+        return {k: np.where(check.expand(self.alive, p), p, old[k]) for k, p in new.items()}
+
+
+def _bar(steps: int) -> Any:
+    from tqdm.auto import tqdm
+
+    return tqdm(total=steps, unit="step", leave=False)
