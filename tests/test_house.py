@@ -121,3 +121,10 @@ def test_the_tests_see_the_built_wheel() -> None:
 def test_modules_can_be_read_in_one_sitting() -> None:
     lengths = {str(path): len(path.read_text().splitlines()) for path in files()}
     assert {path: length for path, length in lengths.items() if length > 350} == {}
+
+
+def test_the_picture_of_the_house_is_drawn_from_it() -> None:
+    root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, str(root / "book" / "_tools" / "house.py")]
+    drawn = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert f"```\n{drawn}```" in (root / "CONTRIBUTING.md").read_text(encoding="utf-8")
