@@ -375,7 +375,7 @@ def claims_version() -> str:
 
 
 def configure(app: Sphinx, config: Any) -> None:
-    """Results of other code, or other cells, are never read: the cache's name holds both."""
+    """Results that ``book/_tools`` found to be today's."""
     place = os.environ.get("ATTNLAB_CACHE")
     if place:
         config.nb_execution_cache_path = place
