@@ -22,6 +22,7 @@ import sources  # noqa: E402
 
 HOMES = {name: Path(each.__file__).parent for name, each in
          {"attnlab": attnlab, "attnbook": attnbook}.items()}  # fmt: skip
+NOW = sources.Sources(HOMES)
 BOARD = ["from attnbook import widgets", "board = widgets.TokenBoard()"]
 
 
@@ -55,6 +56,7 @@ def changed(homes: dict[str, Path], file: str, *cells: str) -> bool:
 
 BIAS = "from attnbook import theory\ntheory.bias.t_zero"
 SVM = "from attnlab import svm\nsvm.correlation"
+LATE = "def f():\n    from attnbook import theory as t\n    return t.svm"
 
 
 @pytest.mark.parametrize(
@@ -71,10 +73,11 @@ SVM = "from attnlab import svm\nsvm.correlation"
         ("attnbook/theory/svm/__init__.py", [BIAS], False),
         ("attnbook/theory/svm/__init__.py", ["from attnbook import theory\nf(theory)"], True),
         ("attnbook/theory/svm/__init__.py", ["import attnbook\nattnbook.theory.svm.f"], True),
-        ("attnbook/theory/svm/__init__.py", ["def f():\n    from attnbook import theory as t\n"
-                                             "    return t.svm"], True),
+        ("attnbook/theory/svm/__init__.py", [LATE], True),
         ("attnbook/theory/svm/__init__.py", ["%time theory()"], True),
         ("attnbook/theory/svm/__init__.py", ["from attnbook import *"], True),
+        ("attnlab/__init__.py", ["from attnlab import __version__"], True),
+        ("attnlab/svm/__init__.py", ["from attnlab import __version__"], False),
         # an explorable: its class, its module, what that imports, what all share
         ("attnbook/widgets/token_board.py", BOARD, True),
         ("attnbook/widgets/token_board.js", BOARD, True),
@@ -87,7 +90,8 @@ SVM = "from attnlab import svm\nsvm.correlation"
         # data, by who reads it
         ("attnbook/widgets/data/how_often.npz", [BOARD[0], "widgets.HowOften()"], True),
         ("attnbook/widgets/data/how_often.npz", [BOARD[0], "widgets.MarginRace()"], False),
-        ("attnbook/figures/costs.json", ["from attnbook import figures\nfigures.all()"], True),
+        ("attnbook/figures/costs.json", ["from attnbook import figures\nfigures.all()"], False),
+        ("attnbook/figures/costs.json", ["from attnbook.cli import main"], True),
         # rooms that are imported when they are asked for
         ("attnbook/figures/svm/__init__.py",
          ["from attnbook import figures\nfigures.get('svm.7').run()"], True),
@@ -101,10 +105,24 @@ SVM = "from attnlab import svm\nsvm.correlation"
         ("attnbook/claims/svm/__init__.py", ["import subprocess"], True),
     ],
 )  # fmt: skip
-def test_what_a_page_depends_on(
-    homes: dict[str, Path], file: str, cells: list[str], again: bool
-) -> None:
-    assert changed(homes, file, *cells) is again
+def test_what_a_page_depends_on(file: str, cells: list[str], again: bool) -> None:
+    top, _, inside = file.partition("/")
+    path = HOMES[top] / inside
+    assert path.is_file()
+    assert (path in NOW.of_page(cells)) is again
+
+
+@pytest.mark.parametrize(
+    ("file", "cells"),
+    [
+        ("attnlab/svm/_margin.py", [SVM]),
+        ("attnbook/widgets/token_board.js", BOARD),
+        ("attnbook/widgets/data/how_often.npz", [BOARD[0], "widgets.HowOften()"]),
+    ],
+)
+def test_a_saved_file_is_another_key(homes: dict[str, Path], file: str, cells: list[str]) -> None:
+    assert changed(homes, file, *cells)
+    assert not changed(homes, file, "print(1)")
 
 
 def test_what_an_explorable_imports_in_javascript(homes: dict[str, Path]) -> None:
@@ -188,8 +206,7 @@ def in_hub(module: str) -> bool:
 def test_modules_of_hubs_only_define() -> None:
     """Importing one changes nothing for its neighbours: no statement at the top that acts."""
     quiet = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-    found = sources.Sources(HOMES)
-    seen = 0
+    found, seen = NOW, 0
     for module, path in found.modules.items():
         registry = any(module.startswith(name) for name in sources.REGISTRIES)
         if registry or not in_hub(module):
@@ -212,7 +229,7 @@ def acts_on_its_room(node: ast.stmt, module: str, found: sources.Sources) -> boo
 
 def test_papers_do_not_ask_the_registry() -> None:
     """Else the checks of one paper could depend on another without importing it."""
-    found = sources.Sources(HOMES)
+    found = NOW
     asks = {"get", "all", "select", "run", "counts"}
     for module, path in found.modules.items():
         for registry in sources.REGISTRIES:
@@ -232,12 +249,16 @@ def test_papers_do_not_ask_the_registry() -> None:
 
 RAN = """
 import json, sys
-files = set()
+files, importing = set(), 0
 def see(frame, event, _):
-    if event == "call" and frame.f_code.co_name != "<module>":
+    global importing
+    module = frame.f_code.co_name == "<module>" and frame.f_code.co_filename != "cell"
+    if event in ("call", "return") and module:
+        importing += 1 if event == "call" else -1
+    elif event == "call" and not importing:
         files.add(frame.f_code.co_filename)
-sys.setprofile(see)
 code = json.loads(sys.stdin.read())
+sys.setprofile(see)
 for cell in code:
     exec(compile(cell, "cell", "exec"), globals())
 sys.setprofile(None)
@@ -254,15 +275,16 @@ CHAPTERS = ["book/multihead/statistics", "book/encoder/assumptions", "book/bias/
 def test_all_that_ran_was_foreseen(page: str) -> None:
     """Every function that a page ran stands in a file that its key holds; seen, not read."""
     cells = [cell.source for cell in results.read_page(page).cells if cell.cell_type == "code"]
-    found = sources.Sources(HOMES)
-    environment = {**os.environ, "ATTNLAB_STATIC": "1", "MPLBACKEND": "Agg",
-                   "PYTHONPATH": os.pathsep.join(str(home.parent) for home in HOMES.values())}  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", RAN], input=json.dumps(cells), text=True,
-                          capture_output=True, check=False, env=environment)  # fmt: skip
+    homes = os.pathsep.join(str(home.parent) for home in HOMES.values())
+    environment = {**os.environ, **results.ENVIRONMENT, "MPLBACKEND": "Agg", "PYTHONPATH": homes}
+    command = [sys.executable, "-c", RAN]
+    done = subprocess.run(
+        command, input=json.dumps(cells), text=True, capture_output=True, check=False,
+        env=environment,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     ran = {Path(name) for name in json.loads(done.stdout.splitlines()[-1])}
     ours = {path for path in ran if any(path.is_relative_to(home) for home in HOMES.values())}
-    lazy = {HOMES["attnbook"] / "__init__.py"}
-    # classes of explorables run their base's hook when they are defined: their own file is read
-    assert ours - lazy <= found.of_page(cells)
     assert ours
+    lazy = HOMES["attnbook"] / "__init__.py"  # its __getattr__, which every page may ask
+    assert ours - {lazy} <= NOW.of_page(cells)

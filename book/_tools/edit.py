@@ -18,11 +18,10 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import live
 from results import BUILD, ENVIRONMENT, Pages, run_page, runnable, toc_pages
-from sources import HOMES, ROOT, Sources, strings
+from sources import HOMES, ROOT, Sources
 from zygote import Kernels, Zygote
 
 HERE = BUILD / "edit"
@@ -92,7 +91,6 @@ class Editor:
             store = Pages(self.sources)
             self.stale = {page for page in runnable() if not store.current(page)}
             pages |= self.stale & self.told.open_pages()
-            strings.cache_clear() if hasattr(strings, "cache_clear") else None
         if everything:
             self.site(None)
         elif pages:
@@ -208,7 +206,6 @@ def main() -> None:
     begin()
     editor = Editor()
     server = live.serve(HTML, editor.told, int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
-    saved = watched()
     store = Pages(editor.sources)
     editor.stale = {page for page in runnable() if not store.current(page)}
     late = [page for page in toc_pages() if newer(page)]
@@ -222,7 +219,6 @@ def main() -> None:
     finally:
         editor.kernels.close()
         editor.zygote.close()
-    del saved
 
 
 def newer(page: str) -> bool:

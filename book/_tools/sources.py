@@ -31,6 +31,7 @@ PAPERS = ("multihead", "encoder", "bias", "svm")
 LAZY_HUB = "attnbook"  # its rooms come through __getattr__
 JS_IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["'](\.{1,2}/[^"']+)["']""", re.M)
 OPEN = re.compile(r"\b(?:exec|eval|compile|open|runpy|subprocess|system|read_text|read_bytes)\b")
+WHOLE = "*"  # in place of a local name: nothing can be told apart
 VARIABLES = ("OPENBLAS_CORETYPE", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 
 
@@ -72,7 +73,8 @@ class Sources:
         bound: dict[str, set[str]] = {}  # local names that are packages to look into
         for node in ast.walk(tree):
             for target, local in self._imported(node, module):
-                if self._looked_into(target):
+                if self._looked_into(target) and local != WHOLE:
+                    alone.add(target)
                     bound.setdefault(local or target.split(".")[0], set()).add(target)
                 else:
                     whole.add(target)
@@ -125,9 +127,9 @@ class Sources:
                 elif base in HUBS and alias.name in self._exports(base):
                     yield self._exports(base)[alias.name], ""
                 elif base in HUBS and not alias.name.startswith("__"):
-                    yield from ((name, "*") for name in self._below(base))
+                    yield from ((name, WHOLE) for name in self._below(base))
                 else:
-                    yield base, "__" if base in HUBS else ""
+                    yield base, "__" if base in HUBS else WHOLE
 
     def _ancestors(self, target: str) -> Iterator[str]:
         """Packages around a module: Python runs them first."""
@@ -344,7 +346,7 @@ def content(path: Path) -> bytes:
 
 
 @cache
-def _content(path: Path, time: int, size: int) -> bytes:
+def _content(path: Path, _time: int, _size: int) -> bytes:
     return hashlib.sha256(path.read_bytes()).digest()
 
 

@@ -10,13 +10,22 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def make(out: Path, doctrees: Path, *, fresh: bool = True, strict: bool = True, jobs: int = 1) -> int:
-    """Build, or bring up to date; 0 where all is well."""
+def make(
+    out: Path,
+    doctrees: Path,
+    *,
+    fresh: bool = True,
+    strict: bool = True,
+    jobs: int = 1,
+    files: Sequence[str] = (),
+) -> int:
+    """Build, or bring up to date (these files, or all that changed); 0 where all is well."""
     from jupyter_book.sphinx import build_sphinx
 
     done = build_sphinx(
@@ -34,6 +43,7 @@ def make(out: Path, doctrees: Path, *, fresh: bool = True, strict: bool = True, 
         warningiserror=strict,
         keep_going=strict,
         jobs=jobs,
+        filenames=list(files),
         quiet=True,
     )
     return 1 if isinstance(done, BaseException) else int(done)

@@ -6,6 +6,7 @@ what was saved last.
 
 from __future__ import annotations
 
+import importlib
 import multiprocessing
 import os
 import sys
@@ -16,9 +17,13 @@ from typing import Any
 
 from sources import ROOT
 
-WARM = """
-import anywidget, matplotlib, matplotlib.pyplot, numpy, scipy.linalg, scipy.optimize, scipy.sparse
-"""
+MODULES = (
+    "jupyter_book.sphinx", "myst_nb.sphinx_ext", "jupyter_cache", "sphinx.builders.html",
+    "sphinx_book_theme", "sphinx_design", "sphinx_exercise", "sphinx_proof", "sphinxcontrib.bibtex",
+    "numpy", "anywidget",
+)  # fmt: skip
+# in a scope of its own: a page must import what it uses
+WARM = "exec('import anywidget, matplotlib.pyplot, numpy, scipy.optimize, scipy.sparse', {})"
 
 
 class Zygote:
@@ -46,18 +51,10 @@ class Zygote:
 
 def _wait(pipe: Any, other: Any) -> None:
     other.close()
-    import jupyter_book.sphinx
-    import myst_nb.sphinx_ext
-    import sphinx.builders.html
-    import sphinx_book_theme  # noqa: F401
-    import sphinx_design
-    import sphinx_exercise
-    import sphinx_proof
-    import sphinxcontrib.bibtex  # noqa: F401
+    for name in MODULES:
+        importlib.import_module(name)
     from sphinx_site import make
 
-    assert jupyter_book and myst_nb and sphinx and sphinx_design and sphinx_exercise
-    assert sphinx_proof
     context = multiprocessing.get_context("fork")
     while True:
         try:
