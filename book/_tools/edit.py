@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
 import live
+from build import downloads, run_all, serve_files
 from results import BUILD, ENVIRONMENT, Pages, run_page, runnable, toc_pages
 from sources import HOMES, ROOT, Sources
 from zygote import Kernels, Zygote
@@ -185,26 +185,27 @@ def say(words: str) -> None:
     print(f"edit: {words}", flush=True)
 
 
-def begin() -> None:
-    """A copy of the built site to work on; it is built first where there is none."""
-    if not (BUILD / "html" / "index.html").is_file() or not (BUILD / "buildinfo").is_file():
-        say("the book is built first")
-        tool = ROOT / "book" / "_tools" / "build.py"
-        subprocess.run([sys.executable, str(tool), "--quick"], check=False)
-    if not (BUILD / "buildinfo").is_file():
-        sys.exit("edit: the book cannot be built: see above")
+def begin(zygote: Zygote) -> None:
+    """A copy of the built site to work on; where there is none, pages run and are made."""
     shutil.rmtree(HERE, ignore_errors=True)
-    shutil.copytree(BUILD / "html", HTML, ignore=shutil.ignore_patterns("*.zip"))
-    shutil.copytree(BUILD / ".doctrees", DOCTREES)
-    shutil.copy(BUILD / "buildinfo", HTML / ".buildinfo")
+    if (BUILD / "buildinfo").is_file() and (BUILD / "html" / "index.html").is_file():
+        shutil.copytree(BUILD / "html", HTML, ignore=shutil.ignore_patterns("*.zip"))
+        shutil.copytree(BUILD / ".doctrees", DOCTREES)
+        shutil.copy(BUILD / "buildinfo", HTML / ".buildinfo")
+        return
+    say("the book is not built yet: all pages run first")
+    serve_files()
+    downloads(runnable())
+    run_all(runnable(), checks=False)
+    print(zygote.build(HTML, DOCTREES, None))
 
 
 def main() -> None:
     """Serve, watch, until interrupted."""
     os.environ.update(ENVIRONMENT)
     os.chdir(ROOT)
-    begin()
     editor = Editor()
+    begin(editor.zygote)
     server = live.serve(HTML, editor.told, int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
     store = Pages(editor.sources)
     editor.stale = {page for page in runnable() if not store.current(page)}
