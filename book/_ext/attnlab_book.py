@@ -170,7 +170,7 @@ class Ledger(SphinxDirective):
                 row += written(self, f"**Read instead.** {claim.correction}")
             if claim.reason:
                 row += written(self, f"*{formulas(claim.reason)}*")
-            told = found.get(claim.id, {}).get("evidence", "not run in this build")
+            told = found.get(claim.id, {}).get("evidence", "not run yet in this build")
             row += nodes.paragraph("", f"Evidence: {told}", classes=["al-evidence"])
             row += Place(claim.id, claim.errata)
             rows.append(row)

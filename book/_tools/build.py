@@ -1,10 +1,11 @@
 """Build the book: pages run two at a time, results go into a strict build.
 
-    python book/_tools/build.py [--quick] [--course]
+    python book/_tools/build.py [--quick | --serve] [--course]
 
 A page runs again when its cells change or what it imports (``sources.py`` says what that is); the
-checks of a paper likewise. ``--quick`` leaves the checks of the ledger out; ``--course`` builds
-without solutions. ``edit.py`` shows one saved page at a time.
+checks of a paper likewise. ``--quick`` leaves the checks of the ledger out; ``--serve`` serves the
+book before it runs them; ``--course`` builds without solutions. ``edit.py`` shows one saved page
+at a time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -33,6 +35,7 @@ from results import (
     run_page,
     runnable,
     to_check,
+    toc_pages,
     write,
 )
 from sources import PAPERS, ROOT, Sources
@@ -48,6 +51,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--course", action="store_true")
+    parser.add_argument("--serve", action="store_true")
     given = parser.parse_args()
     os.environ.update(ENVIRONMENT)
     if given.course:
@@ -59,23 +63,55 @@ def main() -> int:
         serve_files()
         downloads(pages)
     with stages("pages and checks"):
-        good = run_all(pages, checks=not given.quick)
+        good = run_all(pages, checks=not (given.quick or given.serve))
     if not good:
         return 1
     with stages("site"):
         shutil.rmtree(BUILD / "html", ignore_errors=True)
-        jobs = str(os.cpu_count() or 1)
-        tool = ROOT / "book" / "_tools" / "sphinx_site.py"
-        places = [str(BUILD / "html"), str(BUILD / ".doctrees")]
-        command = [sys.executable, str(tool), *places, "--fresh", "--jobs", jobs]
-        done = subprocess.run(command, check=False)
-    if done.returncode:
+        done = site("--fresh")
+    if done:
         say("the build failed: see the warnings above")
         return 1
     with stages("archive"):
         finish()
     say(f"built {BUILD.name}/html in {time.perf_counter() - start:.0f} s ({stages})")
+    return serve_and_check() if given.serve else 0
+
+
+def site(*how: str) -> int:
+    """Let Sphinx make the site, strictly, on all cores."""
+    tool = ROOT / "book" / "_tools" / "sphinx_site.py"
+    places = [str(BUILD / "html"), str(BUILD / ".doctrees")]
+    jobs = ["--jobs", str(os.cpu_count() or 1)]
+    command = [sys.executable, str(tool), *places, *jobs, *how]
+    return subprocess.run(command, check=False).returncode
+
+
+def serve_and_check() -> int:
+    """Readers need not wait for the ledger's checks: pages that show evidence are made anew."""
+    from serve import serve
+
+    server = serve(8000)
+    say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
+    try:
+        if to_check(Evidence(Sources())):
+            say("the ledger's checks run now; its pages show what they find when they are done")
+            run_all([], checks=True)
+            tell(Pages(Sources()), Evidence(Sources()), runnable())
+            shutil.copy(BUILD / "buildinfo", BUILD / "html" / ".buildinfo")
+            site(*(str(ROOT / f"{page}.md") for page in toc_pages() if shows_evidence(page)))
+            finish()
+            say("the ledger shows its evidence: read its pages again")
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        print()
     return 0
+
+
+def shows_evidence(page: str) -> bool:
+    """Whether a page has a table over what the checks found."""
+    text = (ROOT / f"{page}.md").read_text("utf-8")
+    return any(f"{{{name}}}" in text for name in ("ledger", "api"))
 
 
 class Stages:
@@ -175,7 +211,8 @@ def run_all(pages: list[str], checks: bool) -> bool:
         if not wrong:
             ledger.keep(paper, keys[paper], claims)
         good &= not wrong
-    tell(store, ledger, pages)
+    if pages:
+        tell(store, ledger, pages)
     slowest(fresh, store, found)
     return good
 

@@ -1,6 +1,6 @@
 """The site from pages and their results: what `jupyter-book build` does, on all cores.
 
-    python book/_tools/sphinx_site.py OUT DOCTREES [--fresh] [--jobs N]
+    python book/_tools/sphinx_site.py OUT DOCTREES [--fresh] [--jobs N] [PAGE.md ...]
 
 Strict: a warning is an error, and every one is told before it ends.
 """
@@ -54,11 +54,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("doctrees", type=Path)
+    parser.add_argument("files", nargs="*", help="make these pages anew; all that changed if none")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     os.chdir(ROOT)
-    return make(given.out.resolve(), given.doctrees.resolve(), fresh=given.fresh, jobs=given.jobs)
+    how = {"fresh": given.fresh, "jobs": given.jobs, "files": given.files}
+    return make(given.out.resolve(), given.doctrees.resolve(), **how)
 
 
 if __name__ == "__main__":
