@@ -43,11 +43,19 @@ class Book:
                 break
         self.address = next(word for word in "".join(self.said).split() if "http://" in word)
         self.address = self.address.replace("localhost", "127.0.0.1").rstrip("/")
-        threading.Thread(target=self._drain, daemon=True).start()
+        self._reader = threading.Thread(target=self._drain)
+        self._reader.start()
 
     def _drain(self) -> None:
         assert self.process.stdout is not None
         self.said += list(self.process.stdout)
+
+    def close(self) -> None:
+        assert self.process.stdout is not None
+        self.process.terminate()
+        self.process.wait(20)
+        self._reader.join(20)
+        self.process.stdout.close()
 
     def text(self, path: str) -> str:
         with urllib.request.urlopen(f"{self.address}/{path}") as found:
@@ -78,8 +86,7 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Book]:
     )
     found = Book(folder)
     yield found
-    found.process.terminate()
-    found.process.wait(20)
+    found.close()
 
 
 def reload(told: dict[str, Any]) -> bool:

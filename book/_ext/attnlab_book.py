@@ -376,9 +376,6 @@ def claims_version() -> str:
 
 def configure(app: Sphinx, config: Any) -> None:
     """Results that ``book/_tools`` found to be today's."""
-    numbering = app.extensions.get("sphinx_multitoc_numbering")
-    if numbering:  # it numbers in one go, after all was read; it only forgot to say that it may
-        numbering.parallel_read_safe = numbering.parallel_write_safe = True
     place = os.environ.get("ATTNLAB_CACHE")
     if place:
         config.nb_execution_cache_path = place

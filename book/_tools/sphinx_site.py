@@ -1,4 +1,4 @@
-"""The site from pages and their results: what `jupyter-book build` does, on all cores.
+"""The site from pages and their results: what `jupyter-book build` does; N processes write.
 
     python book/_tools/sphinx_site.py OUT DOCTREES [--fresh] [--jobs N] [PAGE.md ...]
 
@@ -26,8 +26,10 @@ def make(
     files: Sequence[str] = (),
 ) -> int:
     """Build, or bring up to date (these files, or all that changed); 0 where all is well."""
-    from jupyter_book.sphinx import build_sphinx
+    from jupyter_book.sphinx import Sphinx, build_sphinx
 
+    # pages are written side by side; they are read in a row, for sphinx_proof cannot merge
+    Sphinx.is_parallel_allowed = lambda _, kind: kind == "write"
     done = build_sphinx(
         ROOT,
         out,
