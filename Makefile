@@ -9,38 +9,43 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env test lint programs wheel pytest pythons bench lock picture clean read book lab sweeps course coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs wheel pytest pytest-long pythons bench lock picture clean read edit book lab sweeps course coverage kernels test-kernels
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 
 help:
-	@echo "make read    set everything up, build the book and serve it"
-	@echo "make test    set everything up and run every check"
+	@echo "make read    set up what readers need, build the book and serve it"
+	@echo "make edit    serve the book, and show what is saved within seconds"
+	@echo "make test    set everything up and run the checks (minutes)"
+	@echo "make test-all  what make test leaves out because it is long; CI runs both"
 	@echo "make test-kernels  the same verdict under each of OpenBLAS's kernels (an hour)"
 	@echo "make book    build the book (_build/html)"
 	@echo "make lab     open the pages as notebooks in JupyterLab"
 	@echo "make env     only set up (.venv)"
 	@echo "make lint    style and types"
 	@echo "make bench   speed as ratios against PyTorch and JAX (installs both)"
-	@echo "make lock    renew the pinned versions of the development environment"
+	@echo "make lock    renew the pinned versions of both environments"
 	@echo "make picture redraw the picture of the README"
 	@echo "make sweeps  renew the stored sweeps of the explorables"
 	@echo "make course  verify the problem sets and write them for instructors (_build/course)"
 	@echo "make coverage  which statements the pages teach"
 	@echo "make clean   remove everything that was made"
 
+# Readers need no test tools. A developer's environment holds a reader's, so it serves for both.
 env: $(VENV)/.ready
+env-book: $(VENV)/.ready-book
 
-$(VENV)/.ready: requirements/dev.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; v = sys.version_info; v >= (3, 11) or sys.exit("attnlab needs Python 3.11 or newer; this is %d.%d. Try: make PYTHON=python3.12" % v[:2])'
-	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "This Python cannot make virtual environments. On Debian: apt-get install python3-venv"; exit 1; }
-	@echo "setting up $(VENV) (about a minute)"
-	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --progress-bar off --quiet --require-hashes --requirement requirements/dev.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
-	@touch $@
+$(VENV)/.ready-book: requirements/book.lock pyproject.toml .ci/environment
+	@.ci/environment $(PYTHON) book
+
+$(VENV)/.ready: requirements/dev.lock pyproject.toml .ci/environment
+	@.ci/environment $(PYTHON) dev
 
 # -- checks ------------------------------------------------------------------------------------
-test: lint programs pythons book pytest kernels
+# `make test` and `make test-all` run every test once between them: the mark `long` tells them apart.
+test: lint programs book pytest kernels
+
+test-all: lint-all programs pythons book pytest-long
 
 # the most sensitive tests under three of OpenBLAS's kernels, a minute
 kernels: env
@@ -57,20 +62,28 @@ programs: env
 
 lint: env
 	$(BIN)/ruff check .
-	$(BIN)/ruff check --quiet --target-version py314 --ignore UP .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
+
+# the same for the newest Python
+lint-all: env
+	$(BIN)/ruff check --quiet --target-version py314 --ignore UP .
 	$(BIN)/mypy --python-version 3.14
 
 # Tests see the built wheel, not the checkout: what is not packaged is missed here.
 wheel: env
 	@rm -rf $(WHEEL) _build/dist && mkdir -p _build
 	@echo building the wheel that the tests see
-	@$(BIN)/python -m build --wheel --no-isolation --outdir _build/dist . >_build/wheel.log 2>&1 || { cat _build/wheel.log; exit 1; }
-	@$(BIN)/python -m pip install --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
+	@$(BIN)/python -m hatchling build -t wheel -d _build/dist >_build/wheel.log 2>&1 || { cat _build/wheel.log; exit 1; }
+	@$(BIN)/python -m pip install --quiet --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
+
+PYTEST := PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --dist worksteal --durations=10
 
 pytest: wheel
-	PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --dist worksteal --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab $(WHEEL)/attnbook
+	$(PYTEST) -m "not long" --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab $(WHEEL)/attnbook
+
+pytest-long: wheel
+	$(PYTEST) -m long tests
 
 pythons: wheel
 	$(BIN)/python .ci/newer-pythons _build/dist/*.whl
@@ -80,11 +93,13 @@ bench: env
 	$(BIN)/python -m pip install --progress-bar off --quiet "torch>=2.4,<2.14" "jax>=0.4.30" daqp quadprog
 	$(BIN)/python -m benchmarks
 
+# no index and no machine may be named in a lock; readers get the versions that developers test
+COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml --extra book
 lock:
-	@$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
-		--no-emit-index-url --no-emit-find-links --no-annotate --no-header \
-		--extra book --group dev pyproject.toml --output-file requirements/dev.lock
+	@$(BIN)/python -m pip install --quiet --quiet uv
+	$(BIN)/$(COMPILE) --upgrade --group dev --output-file requirements/dev.lock
+	$(BIN)/$(COMPILE) --constraint requirements/dev.lock --upgrade --group build --output-file requirements/book.lock
 
 picture: env
 	$(BIN)/python book/pictures/readme.py
@@ -95,13 +110,17 @@ sweeps: env
 	$(BIN)/python -m attnbook.widgets.planted
 
 # -- the book ----------------------------------------------------------------------------------
-book: env
+book: env-book
 	$(BIN)/python book/_tools/build.py
 
-read: book
-	$(BIN)/python book/_tools/serve.py
+# served as soon as the pages are there; the ledger's checks follow, where they are not today's
+read: env-book
+	$(BIN)/python book/_tools/build.py --serve
 
-lab: env
+edit: env-book
+	$(BIN)/python book/_tools/edit.py
+
+lab: env-book
 	cd book && ../$(BIN)/jupyter lab --ServerApp.contents_manager_class=jupytext.TextFileContentsManager
 
 coverage: env

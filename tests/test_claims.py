@@ -3,6 +3,8 @@
 import dataclasses
 import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +23,13 @@ ERRATA = {"multihead": 31, "encoder": 34, "bias": 17, "svm": 31}
 
 
 @pytest.mark.parametrize("name", [claim.id for claim in LEDGER if claim.has_check])
-def test_evidence_agrees_with_status(name: str) -> None:
+def test_evidence_agrees_with_status(
+    name: str, evidence_of_the_build: Callable[[str], dict[str, Any]]
+) -> None:
+    if told := evidence_of_the_build(name):  # of exactly these files: the book shows it
+        assert told["agrees"], told["evidence"]
+        assert told["finite"]
+        return
     evidence = claims.get(name).check(rng=0)
     found = "\n".join(str(entry) for entry in evidence.measurements)
     assert evidence.agrees, f"{evidence}\n{found}"

@@ -34,9 +34,10 @@ def mini() -> course.ProblemSet:
     return course.problem_set("4", HERE)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A course with ten students and what a platform handed back."""
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A course with ten students and what a platform handed back: made once, then copied."""
+    tmp_path = tmp_path_factory.mktemp("course")
     there = tmp_path / "fall27"
     sources = ["--sources", str(HERE)]
     run = ["course", "new", "fall27", "--seed", str(SEED), "--sets", "4", "--out", str(there)]
@@ -72,7 +73,30 @@ def place(tmp_path: Path) -> Path:
     (downloads / "nobody.ipynb").write_text(good)
     (downloads / "damaged.zip").write_bytes(b"PK not a zip")
     assert main(["course", "collect", str(there), str(downloads)]) == 0
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def marked(collected: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, graded once."""
+    there = tmp_path_factory.mktemp("marked")
+    shutil.copytree(collected, there, dirs_exist_ok=True)
+    assert main(["course", "grade", str(there / "fall27")]) == 0
     return there
+
+
+@pytest.fixture
+def place(collected: Path, tmp_path: Path) -> Path:
+    """The course of this test, not yet graded."""
+    shutil.copytree(collected, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "fall27"
+
+
+@pytest.fixture
+def graded(marked: Path, tmp_path: Path) -> Path:
+    """The course of this test, with all verdicts."""
+    shutil.copytree(marked, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "fall27"
 
 
 def points(place: Path) -> dict[str, str]:
@@ -114,9 +138,9 @@ def rows(place: Path) -> list[dict[str, str]]:
 
 
 def test_twice_the_same_and_only_what_changed(
-    place: Path, capsys: pytest.CaptureFixture[str]
+    graded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["course", "grade", str(place)]) == 0
+    place = graded
     first = {p: p.read_bytes() for p in (place / "verdicts").rglob("*.json")}
     capsys.readouterr()
     assert main(["course", "grade", str(place), "--workers", "1"]) == 0
@@ -149,8 +173,8 @@ def test_killed_half_way_it_goes_on(place: Path) -> None:
     assert len(list((place / "verdicts").rglob("*.json"))) == 10
 
 
-def test_points_by_hand(place: Path) -> None:
-    assert main(["course", "grade", str(place)]) == 0
+def test_points_by_hand(graded: Path) -> None:
+    place = graded
     assert main(["course", "report", str(place)]) == 0
     path = place / "by-hand.csv"
     lines = path.read_text().splitlines()
@@ -163,8 +187,8 @@ def test_points_by_hand(place: Path) -> None:
     assert main(["course", "report", str(place)]) == 2
 
 
-def test_a_student_is_forgotten(place: Path) -> None:
-    assert main(["course", "grade", str(place)]) == 0
+def test_a_student_is_forgotten(graded: Path) -> None:
+    place = graded
     assert main(["course", "report", str(place)]) == 0
     assert main(["course", "forget", str(place), "s00"]) == 0
     for path in place.rglob("*"):
@@ -234,9 +258,9 @@ def test_a_second_collection_keeps_the_first(
     assert {row["id"] for row in rows(place) if row["late"]} == {"s04"}
 
 
-def test_what_a_person_wrote_survives(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_person_wrote_survives(graded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Semicolons and a comma from a spreadsheet; comments without points; a lost verdict."""
-    assert main(["course", "grade", str(place)]) == 0
+    place = graded
     assert main(["course", "report", str(place)]) == 0
     path = place / "by-hand.csv"
     lines = path.read_text().replace(",", ";").splitlines()

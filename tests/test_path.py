@@ -22,6 +22,11 @@ def cosine(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return np.asarray((A * B).sum(axis=(-1, -2)) / size)
 
 
+def again(*values: Any) -> Any:
+    """The same once more with another value: left to `make test-all`."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.fixture(scope="module")
 def path() -> Path:
     return regularization_path(models.Attention(), P, RADII)
@@ -52,7 +57,7 @@ def test_shapes_and_constraint(path: Path, factored: Path) -> None:
     assert "180 optimal" in repr(path)
 
 
-@pytest.mark.parametrize("loss", ["logistic", "exponential", "correlation"])
+@pytest.mark.parametrize("loss", ["logistic", again("exponential"), "correlation"])
 def test_loss_falls_with_the_radius(loss: str) -> None:
     model = models.Attention(loss=loss)
     found = regularization_path(model, P, RADII)
@@ -176,7 +181,7 @@ def test_stationarity_of_k_and_q_in_extended_precision(factored: Path) -> None:
         assert abs(-(G * factored.W[j, b]).sum() / dual - 1.0) < 1e-6
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, again(1)])
 def test_w_path_against_brute_force(seed: int) -> None:
     p = problems.sphere(n=2, T=3, d=3, min_gap=0.1, rng=seed)
     model = models.Attention()
@@ -211,7 +216,7 @@ def onto_nuclear_ball(W: np.ndarray, R: float) -> np.ndarray:
     return np.asarray((U * values) @ Vt)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, again(1)])
 def test_lemma_15_against_the_nuclear_ball(seed: int) -> None:
     """KQ-RP is the minimum over the nuclear ball, here by projected gradient in W."""
     p = problems.sphere(n=2, T=3, d=3, min_gap=0.2, rng=seed)
@@ -317,7 +322,7 @@ def test_other_radii_do_not_matter(path: Path) -> None:
     np.testing.assert_array_equal(backwards.radii[::-1], RADII)
 
 
-@pytest.mark.parametrize("factors", [None, 8])
+@pytest.mark.parametrize("factors", [None, again(8)])
 def test_a_batch_is_its_trials(factors: int | None, path: Path, factored: Path) -> None:
     whole = path if factors is None else factored
     for b in range(6):
@@ -340,7 +345,7 @@ def test_two_leading_axes_and_masks() -> None:
     assert cosine(found.W[1], mm.W)[sure].min() > 0.95
 
 
-@pytest.mark.parametrize("scale", [1e-4, 1e4])
+@pytest.mark.parametrize("scale", [1e-4, again(1e4)])
 def test_scale_of_the_features(scale: float, path: Path) -> None:
     p = problems.TokenProblem(X=scale * P.X, z=P.z, y=P.y, v=P.v / scale)
     found = regularization_path(models.Attention(), p, np.array(RADII) / scale)
@@ -407,8 +412,16 @@ def local() -> Local:
     return found
 
 
-@pytest.mark.parametrize("loss", ["logistic", "exponential", "correlation"])
-@pytest.mark.parametrize("factors", [None, 3])
+@pytest.mark.parametrize(
+    ("factors", "loss"),
+    [
+        (None, "logistic"),
+        (3, "exponential"),
+        *(again(*rest) for rest in itertools.product([None, 3], ["correlation"])),
+        again(None, "exponential"),
+        again(3, "logistic"),
+    ],
+)
 def test_local_path(local: Local, factors: int | None, loss: str) -> None:
     """Theorems 9 and 10: local minimisers in the cone, in the limit the margin direction."""
     norm = "fro" if factors is None else "nuc"

@@ -171,7 +171,7 @@ class Ledger(SphinxDirective):
                 row += written(self, f"**Read instead.** {claim.correction}")
             if claim.reason:
                 row += written(self, f"*{formulas(claim.reason)}*")
-            told = found.get(claim.id, {}).get("evidence", "not run in this build")
+            told = found.get(claim.id, {}).get("evidence", "not run yet in this build")
             row += nodes.paragraph("", f"Evidence: {told}", classes=["al-evidence"])
             row += Place(claim.id, claim.errata)
             rows.append(row)
@@ -376,7 +376,7 @@ def claims_version() -> str:
 
 
 def configure(app: Sphinx, config: Any) -> None:
-    """Results of other code, or other cells, are never read: the cache's name holds both."""
+    """Results that ``book/_tools`` found to be today's."""
     place = os.environ.get("ATTNLAB_CACHE")
     if place:
         config.nb_execution_cache_path = place

@@ -1,37 +1,49 @@
 """Build the book: pages run two at a time, results go into a strict build.
 
-    python book/_tools/build.py [--quick] [--course]
+    python book/_tools/build.py [--quick | --serve] [--course]
 
-``--quick`` leaves the checks of the ledger out; ``--course`` builds without solutions.
+A page runs again when its cells change or what it imports (``sources.py`` says what that is); the
+checks of a paper likewise. ``--quick`` leaves the checks of the ledger out; ``--serve`` serves the
+book before it runs them; ``--course`` builds without solutions. ``edit.py`` shows one saved page
+at a time.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "_build"
+from results import (
+    BUILD,
+    ENVIRONMENT,
+    Evidence,
+    Pages,
+    read_page,
+    run_checks,
+    run_page,
+    runnable,
+    to_check,
+    toc_pages,
+    write,
+)
+from sources import PAPERS, ROOT, Sources
+
+__all__ = ["ENVIRONMENT", "read_page", "run_page", "runnable"]
 WEB = BUILD / "web"
-ENVIRONMENT = {
-    "ATTNLAB_STATIC": "1",
-    "ATTNLAB_BUILD": str(BUILD),
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "PYTHONHASHSEED": "0",
-    "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    "IPYTHONDIR": str(BUILD / "ipython"),
-}
+SLOWEST = 10
+PART = 12  # checks that one process takes at a time
 
 
 def main() -> int:
@@ -39,77 +51,89 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--course", action="store_true")
+    parser.add_argument("--serve", action="store_true")
     given = parser.parse_args()
     os.environ.update(ENVIRONMENT)
     if given.course:
         os.environ["ATTNLAB_COURSE"] = "1"
     os.chdir(ROOT)
-    start = time.perf_counter()
+    start, stages = time.perf_counter(), Stages()
     pages = runnable()
-    cache = BUILD / f"cache-{source_digest()[:16]}"
-    for old in BUILD.glob("cache-*"):
-        if old != cache:
-            shutil.rmtree(old)
-    os.environ["ATTNLAB_CACHE"] = str(cache)
-    serve_files()
-    downloads(pages)
-    if not run_pages(pages, cache, checks=not given.quick):
+    with stages("files"):
+        serve_files()
+        downloads(pages)
+    with stages("pages and checks"):
+        good = run_all(pages, checks=not (given.quick or given.serve))
+    if not good:
         return 1
-    say(f"building the site ({time.perf_counter() - start:.0f} s so far)")
-    shutil.rmtree(BUILD / "html", ignore_errors=True)
-    command = ["jupyter-book", "build", ".", "-W", "-n", "--keep-going", "--all", "-q"]
-    tool = str(Path(sys.executable).with_name(command[0]))
-    done = subprocess.run([tool, *command[1:]], check=False)
-    if done.returncode:
+    with stages("site"):
+        shutil.rmtree(BUILD / "html", ignore_errors=True)
+        done = site("--fresh")
+    if done:
         say("the build failed: see the warnings above")
         return 1
-    finish()
-    say(f"built {BUILD.name}/html in {time.perf_counter() - start:.0f} s")
+    with stages("archive"):
+        finish()
+    say(f"built {BUILD.name}/html in {time.perf_counter() - start:.0f} s ({stages})")
+    return serve_and_check() if given.serve else 0
+
+
+def site(*how: str) -> int:
+    """Let Sphinx make the site, strictly, on all cores."""
+    tool = ROOT / "book" / "_tools" / "sphinx_site.py"
+    places = [str(BUILD / "html"), str(BUILD / ".doctrees")]
+    jobs = ["--jobs", str(os.cpu_count() or 1)]
+    command = [sys.executable, str(tool), *places, *jobs, *how]
+    return subprocess.run(command, check=False).returncode
+
+
+def serve_and_check() -> int:
+    """Readers need not wait for the ledger's checks: pages that show evidence are made anew."""
+    from serve import serve
+
+    server = serve(8000)
+    say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
+    try:
+        if to_check(Evidence(Sources())):
+            say("the ledger's checks run now; its pages show what they find when they are done")
+            run_all([], checks=True)
+            tell(Pages(Sources()), Evidence(Sources()), runnable())
+            shutil.copy(BUILD / "buildinfo", BUILD / "html" / ".buildinfo")
+            site(*(str(ROOT / f"{page}.md") for page in toc_pages() if shows_evidence(page)))
+            finish()
+            say("the ledger shows its evidence: read its pages again")
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        print()
     return 0
+
+
+def shows_evidence(page: str) -> bool:
+    """Whether a page has a table over what the checks found."""
+    text = (ROOT / f"{page}.md").read_text("utf-8")
+    return any(f"{{{name}}}" in text for name in ("ledger", "api"))
+
+
+class Stages:
+    """How long each part took."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, name: str) -> Iterator[None]:
+        """Time what is inside."""
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {seconds:.0f} s" for name, seconds in self.seconds.items())
 
 
 def say(words: str) -> None:
     """Progress, at once."""
     print(f"book: {words}", flush=True)
-
-
-def source_digest() -> str:
-    """Of all that a page's result depends on besides its own cells."""
-    digest = hashlib.sha256(sys.version.encode())
-    homes = (ROOT / "attnlab", ROOT / "book" / "attnbook")
-    files = [
-        *(p for home in homes for p in sorted(home.rglob("*.*"))),
-        ROOT / "requirements" / "dev.lock",
-    ]
-    for path in files:
-        if path.suffix in (".py", ".js", ".css", ".json", ".lock", ".npz", ".toml"):
-            digest.update(path.relative_to(ROOT).as_posix().encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def toc_pages() -> list[str]:
-    """Every page of the table of contents, without suffix."""
-    import yaml
-
-    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
-    found: list[str] = []
-
-    def walk(entry: Any) -> None:
-        if isinstance(entry, dict):
-            found.extend(entry[key] for key in ("root", "file") if key in entry)
-            for value in entry.values():
-                walk(value)
-        elif isinstance(entry, list):
-            for value in entry:
-                walk(value)
-
-    walk(toc)
-    return found
-
-
-def runnable() -> list[str]:
-    """Pages with code."""
-    return [page for page in toc_pages() if "{code-cell}" in (ROOT / f"{page}.md").read_text()]
 
 
 # -- what is served as it is -------------------------------------------------------------------
@@ -136,15 +160,14 @@ def serve_files() -> None:
     (WEB / ".nojekyll").touch()
     wheels = WEB / "downloads"
     wheels.mkdir()
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(wheels)]
-    done = subprocess.run([*command, str(ROOT)], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"book: the wheel could not be built\n{done.stdout}{done.stderr}")
 
 
 def downloads(pages: list[str]) -> None:
     """Each page with code as a clean notebook."""
-    sys.path.insert(0, str(ROOT / "book" / "_tools"))
     from notebooks import clean
 
     for page in pages:
@@ -154,125 +177,63 @@ def downloads(pages: list[str]) -> None:
 
 
 # -- what runs ---------------------------------------------------------------------------------
-def read_page(page: str) -> Any:
-    """A page as the notebook that the build will look up."""
-    from myst_nb.core.read import read_myst_markdown_notebook
-    from myst_parser.config.main import MdParserConfig
-
-    text = (ROOT / f"{page}.md").read_text(encoding="utf-8")
-    return read_myst_markdown_notebook(text, MdParserConfig(), path=ROOT / f"{page}.md")
-
-
-def run_page(page: str) -> tuple[str, Any, float, str]:
-    """Run the cells of a page in a kernel of its own; the error's text where one fails."""
-    from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
-
-    notebook, start = read_page(page), time.perf_counter()
-    client = NotebookClient(
-        notebook,
-        timeout=300,
-        kernel_name="python3",
-        extra_arguments=["--IPKernelApp.log_level=40"],  # it warns each reader about its sockets
-        record_timing=False,  # time stamps would make two builds differ, and the cache miss
-        resources={"metadata": {"path": str(ROOT / Path(page).parent)}},
-    )
-    try:
-        client.execute()
-    except CellExecutionError as error:
-        return page, None, 0.0, str(error)
-    notebook.metadata.pop("widgets", None)  # explorables carry their state themselves
-    for cell in notebook.cells:
-        if cell.cell_type == "code":
-            cell.outputs = joined(cell.outputs)
-    return page, notebook, time.perf_counter() - start, ""
-
-
-def joined(outputs: list[Any]) -> list[Any]:
-    """What was printed in one go as one output: where a kernel cuts it is chance."""
-    found: list[Any] = []
-    for output in outputs:
-        last = found[-1] if found else None
-        if last and output.output_type == last.output_type == "stream" and output.name == last.name:
-            last.text += output.text
-        else:
-            found.append(output)
-    return found
-
-
-def run_checks(part: list[str]) -> dict[str, Any]:
-    """Some of the ledger's checks, and what they call; their evidence stands in the book."""
-    sys.path.insert(0, str(ROOT / "book" / "_ext"))
-    from attnlab_calls import watched
-
-    from attnbook import claims
-
-    found = {}
-    for name in part:
-        [outcome], called = watched(lambda name=name: list(claims.run([name], 0)))
-        found[outcome.id] = {
-            "agrees": outcome.agrees,
-            "evidence": outcome.evidence,
-            "seconds": round(outcome.seconds, 3),
-        } | called
-    return found
-
-
-def run_pages(pages: list[str], cache: Path, checks: bool) -> bool:
-    """Execute what the cache lacks, and the ledger's checks beside it, two at a time."""
-    from jupyter_cache import get_cache
-    from jupyter_cache.base import CacheBundleIn
-
-    store = get_cache(cache)
-    fresh = [page for page in pages if not cached(store, page)]
-    ledger = cache / "evidence.json"
-    ran = cache / "ran.json"
-    times: dict[str, Any] = json.loads(ran.read_text()) if ran.is_file() else {}
-    evidence: dict[str, Any] = json.loads(ledger.read_text()) if ledger.is_file() else {}
-    parts: list[list[str]] = []
-    if checks and not evidence:
-        from attnbook import claims
-
-        names = [claim.id for claim in claims.all()]
-        parts = [names[k : k + 12] for k in range(0, len(names), 12)]
-    say(f"{len(fresh)} of {len(pages)} pages to run, {sum(map(len, parts))} checks")
-    good = True
+def run_all(pages: list[str], checks: bool) -> bool:
+    """Run what is not today's: pages, and the ledger's checks beside them, two at a time."""
+    sources = Sources()
+    store, ledger = Pages(sources), Evidence(sources)
+    fresh = [page for page in pages if not store.current(page)]
+    wanted = to_check(ledger) if checks else {}
+    keys = {name: store.key(name) for name in fresh} | {name: ledger.key(name) for name in wanted}
+    say(f"{len(fresh)} of {len(pages)} pages to run, {sum(map(len, wanted.values()))} checks")
+    parts = [(paper, names[k : k + PART]) for paper, names in wanted.items()
+             for k in range(0, len(names), PART)]  # fmt: skip
+    good, found = True, {paper: {} for paper in wanted}
     with ProcessPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        work = {pool.submit(run_page, page): page for page in fresh}
-        work |= {pool.submit(run_checks, part): "" for part in parts}
-        for count, future in enumerate(as_completed(work), 1):
-            if not work[future]:
-                evidence |= future.result()
+        # the longest pages first, as far as it is known, so that no core waits at the end
+        fresh.sort(key=lambda page: -store.record(page).get("seconds", 3.0))
+        work: dict[Future[Any], str] = {pool.submit(run_page, page): page for page in fresh}
+        checked = {pool.submit(run_checks, names): paper for paper, names in parts}
+        for count, future in enumerate(as_completed(work | checked), 1):
+            if future in checked:
+                found[checked[future]] |= future.result()
                 continue
             page, notebook, seconds, error = future.result()
             if error:
                 say(f"{page}.md: a cell fails\n{error}")
                 good = False
                 continue
-            bundle = CacheBundleIn(notebook, page, data={"execution_seconds": seconds})
-            store.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
-            cells = sum(cell.cell_type == "code" for cell in notebook.cells)
-            times[page] = {"seconds": round(seconds, 2), "cells": cells}
-            say(f"[{count}/{len(work)}] {page} in {seconds:.1f} s")
-    wrong = [name for name, entry in evidence.items() if not entry["agrees"]]
-    for name in wrong:
-        say(f"{name}: {evidence[name]['evidence']}")
-    if parts and not wrong:
-        ledger.write_text(json.dumps(evidence, indent=1))
-    ran.write_text(json.dumps(times, indent=1))
-    (BUILD / "evidence.json").write_text(json.dumps(evidence, indent=1))
+            store.keep(page, keys[page], notebook, seconds)
+            say(f"[{count}/{len(work) + len(checked)}] {page} in {seconds:.1f} s")
+    for paper, claims in found.items():
+        wrong = [name for name, entry in claims.items() if not entry["agrees"]]
+        for name in wrong:
+            say(f"{name}: {claims[name]['evidence']}")
+        if not wrong:
+            ledger.keep(paper, keys[paper], claims)
+        good &= not wrong
+    if pages:
+        tell(store, ledger, pages)
+    slowest(fresh, store, found)
+    return good
+
+
+def tell(store: Pages, ledger: Evidence, pages: list[str]) -> None:
+    """What the book says of this build: evidence, times, versions."""
+    evidence = {name: entry for paper in PAPERS for name, entry in ledger.of(paper).items()}
+    write(BUILD / "evidence.json", json.dumps(evidence, indent=1))
+    times = {page: {k: v for k, v in store.record(page).items() if k in ("seconds", "cells")}
+             for page in pages if store.record(page)}  # fmt: skip
     record = {"pages": times, "versions": versions(), "machine": machine()}
-    (BUILD / "ran.json").write_text(json.dumps(record, indent=1))
-    return good and not wrong
+    write(BUILD / "ran.json", json.dumps(record, indent=1))
 
 
-def cached(store: Any, page: str) -> bool:
-    """Whether the results of exactly these cells, with exactly this library, are there."""
-    try:
-        store.match_cache_notebook(read_page(page))
-    except KeyError:
-        return False
-    return True
+def slowest(fresh: list[str], store: Pages, found: dict[str, dict[str, Any]]) -> None:
+    """The ten that took longest, of the pages and checks that ran."""
+    times = {page: store.record(page).get("seconds", 0.0) for page in fresh}
+    times |= {name: one["seconds"] for claims in found.values() for name, one in claims.items()}
+    longest = sorted(times.items(), key=lambda item: -item[1])[:SLOWEST]
+    if longest:
+        say("slowest: " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in longest))
 
 
 def versions() -> dict[str, str]:
@@ -292,6 +253,7 @@ def machine() -> str:
 def finish() -> None:
     """The whole site as one archive, for reading without a network."""
     html = BUILD / "html"
+    shutil.copy(html / ".buildinfo", BUILD / "buildinfo")  # edit.py goes on from here
     for junk in (html / ".buildinfo", html / "objects.inv.bak"):
         junk.unlink(missing_ok=True)
     archive = shutil.make_archive(str(BUILD / "attnlab-book"), "zip", html)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import http.server
 import sys
+import threading
 from pathlib import Path
 
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
@@ -22,21 +23,27 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         """Say nothing for each file."""
 
 
-def main() -> None:
-    """Serve until interrupted, at the first free port from 8000."""
-    if not (HTML / "index.html").is_file():
-        sys.exit("the book is not built: make book")
+def serve(wanted: int) -> http.server.ThreadingHTTPServer:
+    """Serve in the background, at the first free port from ``wanted``."""
     handler = functools.partial(Handler, directory=str(HTML))
-    wanted = int(sys.argv[1]) if len(sys.argv) > 1 else 8000
     for port in (*range(wanted, wanted + 20), 0):
         try:
             server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
             break
         except OSError:
             continue
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def main() -> None:
+    """Serve until interrupted."""
+    if not (HTML / "index.html").is_file():
+        sys.exit("the book is not built: make book")
+    server = serve(int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
     print(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)", flush=True)
     try:
-        server.serve_forever()
+        threading.Event().wait()
     except KeyboardInterrupt:
         print()
 

@@ -6,6 +6,7 @@ import functools
 import http.server
 import json
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -80,6 +81,27 @@ def chromium() -> Iterator[Browser]:
 Open = Callable[..., Page]
 
 
+@functools.cache
+def alone(page: str, name: str) -> str:
+    """An explorable of a built page, its data included, with what it needs and nothing else."""
+    text = (HTML / page).read_text(encoding="utf-8")
+    found = re.search(
+        rf'<div data-explorable="{name}".*?</script><noscript>.*?</noscript></div>', text, re.S
+    )
+    assert found, f"{page} does not show {name}"
+    depth = "../" * page.count("/")
+    styles = "".join(
+        f'<link rel="stylesheet" href="{depth}explorables/{file}">'
+        for file in ("kit/kit.css", "book.css")
+    )
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title>'
+        f'<meta name="viewport" content="width=device-width">{styles}'
+        f'<body><main class="bd-article">{found[0]}</main>'
+        f'<script type="module" src="{depth}explorables/host.js"></script></body></html>'
+    )
+
+
 @pytest.fixture
 def open_page(chromium: Browser, site: str) -> Iterator[Open]:
     """``open_page("svm/margin", width=390)``: a page that must not err, nor ask another host."""
@@ -94,6 +116,7 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
         wait: bool = True,
         typeset: bool = True,  # what does not look at formulas need not wait for them
         script: str = "",  # runs before the page's own
+        only: str = "",  # this explorable of the page, without the rest of the chapter
         **how: object,
     ):
         context = chromium.new_context(viewport={"width": width, "height": height}, **how)
@@ -109,6 +132,12 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
         )
         if not typeset:
             context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
+        if only:
+            shown = alone(path.partition("?")[0], only)
+            context.route(
+                lambda address: address.partition("?")[0].endswith(".html"),
+                lambda route: route.fulfill(body=shown, content_type="text/html"),
+            )
         page = context.new_page()
         if script:
             page.add_init_script(script)
@@ -142,7 +171,8 @@ def explorable(open_page) -> Callable[..., tuple[Page, object]]:
         home = next((path for path in pages if mark in path.read_text(encoding="utf-8")), None)
         assert home is not None, f"no page shows {name}"
         query = f"?{name}={quote(json.dumps(state))}" if state else ""
-        page = open_page(home.relative_to(HTML).as_posix() + query, typeset=False, **how)
+        path = home.relative_to(HTML).as_posix()
+        page = open_page(path + query, typeset=False, only=name, **how)
         root = page.locator(f"[{mark}]").first
         root.scroll_into_view_if_needed()
         page.wait_for_selector(f"[{mark}][data-ready]", timeout=60_000)

@@ -28,8 +28,9 @@ def home(name: str) -> str:
 NAMES = [getattr(widgets, name).name for name in widgets.__all__ if name != "Explorable"]
 
 
-def start(open_page, name: str, query: str = "", **how: Any):
-    page = open_page(home(name) + query, typeset=False, **how)
+def start(open_page, name: str, query: str = "", chapter: bool = False, **how: Any):
+    """An explorable alone, or in its chapter; `test_pages` opens every chapter as it is."""
+    page = open_page(home(name) + query, typeset=False, only="" if chapter else name, **how)
     selector = f'[data-explorable="{name}"]'
     page.locator(selector).first.scroll_into_view_if_needed()
     page.wait_for_selector(f"{selector}[data-ready]", timeout=60_000)
@@ -95,7 +96,7 @@ def test_the_address_restores_the_state(open_page, name: str) -> None:
 def test_touch_and_mouse(open_page, name: str) -> None:
     """A finger on a phone, and a mouse, move the first thing that can be moved."""
     for how in ({"width": 390, "has_touch": True}, {"width": 1280}):
-        page, root = start(open_page, name, **how)
+        page, root = start(open_page, name, chapter=True, **how)
         before = readout(root)
         handle = root.locator('.al-handle[role="slider"]')
         if handle.count():

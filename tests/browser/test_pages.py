@@ -121,7 +121,10 @@ USABLE = """() => Math.max(0, performance.getEntriesByName("usable")[0].startTim
 
 
 @pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [pytest.param(1280, "light", marks=pytest.mark.long), (390, "dark")],
+)
 def test_page_is_quiet_and_fits(
     open_page, record_property, page: str, width: int, theme: str
 ) -> None:
