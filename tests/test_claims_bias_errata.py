@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from attnbook import claims
-from attnbook.claims.bias._errata._tools import at_optimal, copies, leads
+from attnbook.claims.bias._instances import at_optimal, copies, leads
 from attnlab import models, problems
 
 Verdict = Callable[..., bool]
@@ -53,22 +53,14 @@ MUTANTS = [
     ("1", "attnlab.models.Attention", _transposed, "W transposed in the model"),
     ("2", ROOM + "conditioning", _times(0.9), "Upsilon a tenth too small"),
     ("2", ROOM + "loss_scale", _printed(True), "zeta with max in place of min"),
-    ("3", ROOM + "waiting_time", _printed(True), "log c for c"),
-    ("3", ROOM + "norm_threshold", _times(2.0), "R_eps doubled"),
-    ("4", ROOM + "saturation_time", _printed(True), "exponent 2 for 4, no logarithm"),
-    ("4", ROOM + "saturation_time", _times(0.5), "half of the waiting time"),
-    ("5", ROOM + "two_token_miss", lambda true: lambda w, c: true(w, c) * w, "w for w^2"),
     ("6", ROOM + "norm_threshold", _printed(True), "the factor upside down"),
     ("6", ROOM + "norm_threshold", _printed(False), "nothing wrong in print"),
-    ("7", ROOM + "norm_threshold", _times(0.01), "R_eps a hundredth"),
     ("9", ROOM + "decoder_norm_bound", _times(2.0), "6 for 3 in the bound on the decoder"),
     ("9", ROOM + "decoder_norm_bound", _times(0.25), "nothing wrong with a quarter"),
     ("10", ROOM + "power_sum", _printed(True), "t for t' under the sum"),
     ("10", ROOM + "omega_2", _times(4.0), "omega_2 without its 1/n"),
     ("10", ROOM + "omega_1", _times(0.01), "omega_1 as small as omega_2"),
     ("11", ROOM + "joint_loss_bound", lambda true: lambda *a: true(*a) ** 4, "rate too fast"),
-    ("12", ROOM + "gradient_bounds", _parts(4.0, 1.0), "omega_1 times 4"),
-    ("12", ROOM + "gradient_bounds", _parts(1.0, 4.0), "omega_2 times 4"),
     ("14", ROOM + "two_token_miss", lambda true: lambda w, c: true(w, 2.0 * c), "c doubled"),
     (
         "14",
@@ -91,11 +83,6 @@ def test_a_broken_formula_is_noticed(
     assert not verdict(f"bias.erratum-{number}", target, mutant), words
 
 
-def test_logits_of_the_wrong_sign_are_noticed(verdict: Verdict) -> None:
-    target = "attnbook.claims.bias._errata._steps.leads"
-    assert not verdict("bias.erratum-13", target, lambda true: lambda W, p: true(-W, p))
-
-
 def test_attention_that_is_not_sharp_is_noticed(verdict: Verdict) -> None:
     flat = lambda true: lambda x, axis: true(x / 1e3, axis=axis)  # noqa: E731
     assert not verdict("bias.erratum-8", "scipy.special.softmax", flat)
@@ -116,13 +103,20 @@ def test_every_erratum_shows_its_number() -> None:
     assert [entry.id for entry in found] == [f"bias.erratum-{k}" for k in range(1, 18)]
     glyphs = {entry.id for entry in found if entry.status == "may be the extraction's"}
     assert glyphs == {"bias.erratum-8", "bias.erratum-11"}
-    assert {entry.status for entry in found if entry.id not in glyphs} == {"fails as stated"}
+    slips = {entry.id for entry in found if entry.status == "misprint"}
+    assert slips == {"bias.erratum-5", "bias.erratum-7", "bias.erratum-13"}
+    rest = {entry.status for entry in found if entry.id not in glyphs | slips}
+    assert rest == {"fails as stated"}
     assert all(entry.correction and entry.errata for entry in found)
 
 
-@pytest.mark.parametrize("number", range(1, 18))
-def test_evidence_agrees_for_few_instances_and_another_seed(number: int) -> None:
-    evidence = claims.get(f"bias.erratum-{number}").check(rng=7, instances=3)
+ERRATA = claims.all(paper="bias", kind="erratum")
+SHOWN = [entry.same_as or entry.id for entry in ERRATA if entry.status != "misprint"]
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_evidence_agrees_for_few_instances_and_another_seed(name: str) -> None:
+    evidence = claims.get(name).check(rng=7, instances=3)
     assert evidence.agrees, "\n".join(map(str, evidence.measurements))
     assert evidence.corrected
 

@@ -11,7 +11,7 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.bias import _instances as data
-from attnbook.claims.bias._instances import FIXED, Setting, inner, length, setting
+from attnbook.claims.bias._instances import FIXED, Setting, copies, inner, length, setting
 from attnlab import checks as check
 from attnlab import optim, problems, svm
 from attnlab.checks import Array
@@ -21,11 +21,8 @@ BETA = 0.9
 
 def _two_tokens(rng: np.random.Generator, trials: int) -> tuple[Setting, Array]:
     """The example of Section 3.3 from random starts."""
-    one = problems.two_token()
-    lead = (trials,)
-    X, y = np.broadcast_to(one.X, lead + one.X.shape), np.ones((*lead, 1))
-    many = problems.TokenProblem(X, X[..., 0, :], y, np.broadcast_to(one.v, (*lead, 2)))
-    return setting(many), rng.uniform(-0.5, 0.5, (*lead, 2, 2))
+    many = copies(problems.two_token(), trials)
+    return setting(many), rng.uniform(-0.5, 0.5, (trials, 2, 2))
 
 
 def _path(at: Setting, W: Array, rule: optim.Rule, steps: int) -> tuple[Array, Array]:
@@ -168,7 +165,22 @@ def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             if inside.any():
                 where = f"gradient over loss from below, n={n}, size {size:g}"
                 yield at_least(where, ratio[inside], low[inside], role="correction")
+    yield from _figure_2_kind(rng, instances)
     yield from _polyak_runs(rng, instances)
+
+
+def _figure_2_kind(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """What the paper says of nu, which stands for upsilon, and of omega_2, along a short run."""
+    at = setting(problems.orthogonal(n=6, T=3, d=30, rho=0.2, trials=instances, rng=rng))
+    _, high = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=BETA)
+    record = ["loss", "excess", "grad_norm"]
+    run = optim.train(FIXED, at.problem, optim.PolyakStep(), steps=8, record=record)
+    loss, excess, slopes = (run.history[name] for name in record)
+    what = "(loss - floor)/|gradient| along a Polyak run, against 1/(omega_2 upsilon)"
+    yield at_least(f"{what}, nu of Lemma 7", excess / slopes, 9.0 / high, role="step")  # eps = 0.1
+    least = 1.0 / (high * (loss / excess).max(axis=0))
+    yield at_least(what, excess / slopes, least, role="correction")
+    yield at_least("omega_2 there", high, 1.0, role="step")
 
 
 def _gradient_ratio(at: Setting, W: Array) -> tuple[Array, Array]:

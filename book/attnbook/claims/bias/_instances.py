@@ -49,14 +49,9 @@ class Setting:
         """The largest step of normalized descent."""
         return theory.bias.largest_step(self.B, self.problem.T)
 
-    def chosen(self, values: Array) -> Array:
-        """The entries of the optimal tokens, from ``(..., n, T)`` to ``(..., n)``."""
-        where = np.broadcast_to(self.problem.optimal[..., None], (*values.shape[:-1], 1))
-        return np.take_along_axis(values, where, axis=-1)[..., 0]
-
     def attention(self, W: Array) -> Array:
         r"""$\varphi_{i\,\mathrm{opt}_i}$ at ``W``."""
-        return self.chosen(FIXED.attention({"W": W}, self.problem))
+        return at_optimal(FIXED.attention({"W": W}, self.problem), self.problem)
 
     def descent(self, W: Array) -> Array:
         """The unit vector against the gradient, free of cancellation."""
@@ -72,6 +67,31 @@ def length(W: Array) -> Array:
 def inner(A: Array, B: Array) -> Array:
     """Frobenius inner products."""
     return np.asarray((A * B).sum(axis=(-2, -1)))
+
+
+def copies(problem: problems.TokenProblem, *trials: int) -> problems.TokenProblem:
+    """One problem as many trials, to train from many starts side by side."""
+
+    def spread(array: Array) -> Array:
+        return np.broadcast_to(array, (*trials, *array.shape))
+
+    return problems.TokenProblem(
+        spread(problem.X), spread(problem.z), spread(problem.y), spread(problem.v)
+    )
+
+
+def at_optimal(array: Array, problem: problems.TokenProblem) -> Array:
+    """The entry of ``(..., n, T)`` at each sample's optimal token."""
+    place = np.broadcast_to(problem.optimal[..., None], (*array.shape[:-1], 1))
+    return np.asarray(np.take_along_axis(array, place, axis=-1)[..., 0])
+
+
+def leads(W: Array, problem: problems.TokenProblem) -> Array:
+    """Lead of the optimal logit over each token's, inf at the optimal token itself."""
+    logits = (problem.X @ (W[..., None, :, :] @ problem.z[..., None]))[..., 0]
+    gaps = at_optimal(logits, problem)[..., None] - logits
+    own = np.arange(problem.T) == problem.optimal[..., None]
+    return np.where(own, np.inf, gaps)
 
 
 def setting(problem: problems.TokenProblem) -> Setting:

@@ -61,11 +61,6 @@ def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_most(f"loss, {name}", np.exp(log_loss), bound)
 
 
-@measures("bias.theorem-3", instances=10)
-def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    yield from _direction(rng, instances)
-
-
 def _direction(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for name, run in _runs(rng, instances):
         at = run.at
@@ -106,11 +101,6 @@ def theorem_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             reached = at.step * log_time / (4.0 * at.B**2 * width)
             wanted = theory.bias.joint_norm_threshold(eps, at.B, width, **settings)
             yield at_least(f"norm at t_eps against R_eps, eps={eps}, {name}", reached, wanted)
-
-
-@measures("bias.theorem-4", instances=10)
-def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    yield from _decoder(rng, instances)
 
 
 def _decoder(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:

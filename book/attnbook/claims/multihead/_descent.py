@@ -37,7 +37,8 @@ def _used(problem: SequenceProblem, params: Params, scale: float) -> float:
     return float(theory.multihead.short_enough(length, _beta3(problem, point, 1.0), H=H)[0])
 
 
-def _segments(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+@measures("multihead.proposition-4", instances=60)
+def proposition_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     used, rises = [], []
     for H, T, d in ((1, 3, 2), (4, 2, 1), (16, 2, 2)):
         model = models.MultiHead(heads=H)
@@ -73,16 +74,6 @@ def _segments(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     ends = tuple({name: s * part for name, part in good.items()} for s in (2.0, -2.0))
     far = _rise(models.MultiHead(heads=1), pair, (ends[0], ends[1]))
     yield at_most("highest loss on a long segment", far, limit(), role="outside")
-
-
-@measures("multihead.proposition-4", instances=60)
-def proposition_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    yield from _segments(rng, instances)
-
-
-@measures("multihead.proposition-6", instances=60)
-def proposition_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    yield from _segments(rng, instances)
 
 
 def _drop(model: models.MultiHead, problem: SequenceProblem, params: Params, eta: Array) -> Array:
@@ -231,7 +222,7 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("farthest iterate", ratio, radius(sharp=True), role="correction")
     # a target at a tenth of the way is left behind once eta K L(target) exceeds its distance
     drawn = runs.separable(rng, trials=instances)
-    path = runs.descend(runs.ONE, drawn, np.ones(instances), 100)
+    path = runs.descend(instance.ONE, drawn, np.ones(instances), 100)
     near = instance.between(path.at(0), path.at(100), 0.1)
     ratio = _farthest(path, near) / path.distance(near, path.at(0))
     yield at_most("farthest iterate, target too near for K", ratio, radius(), role="outside")

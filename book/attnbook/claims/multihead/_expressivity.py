@@ -15,13 +15,11 @@ from attnlab.checks import Array
 from attnlab.models import Params
 from attnlab.problems import SequenceProblem
 
-ONE = models.MultiHead(heads=1)
 
-
-def _missed(params: Params, drawn: SequenceProblem) -> Array:
+def left_over(params: Params, drawn: SequenceProblem) -> Array:
     """Attention of every query on the irrelevant tokens, largest over queries, by sample."""
-    maps = ONE.attention(params, drawn)[..., 0, :, :]
-    kept = (maps * np.asarray(drawn.relevant)[..., None, :]).sum(axis=-1)
+    maps = instance.ONE.attention(params, drawn)[..., 0, :, :]
+    kept = (maps * instance.carrying(drawn)[..., None, :]).sum(axis=-1)
     return np.asarray(1.0 - kept.min(axis=-1))
 
 
@@ -37,23 +35,25 @@ def proposition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurem
             for eps in (0.3, 0.1, 0.01, 0.001):
                 scale = float(theory.multihead.Gamma_eps(eps, zeta=zeta, S=S, M=M))
                 params = theory.multihead.theta_opt(instance.patterns(drawn), scale)
-                missed.append(_missed(params, drawn) / eps)
+                missed.append(left_over(params, drawn) / eps)
                 gamma = theory.multihead.gamma_attn(10, S, eps, level)
-                slack.append(drawn.y * ONE.forward(params, drawn) / gamma)
+                slack.append(drawn.y * instance.ONE.forward(params, drawn) / gamma)
     yield at_most("attention that is missed, in units of eps", np.concatenate(missed), 1.0)
     yield at_least("attention that is missed", np.concatenate(missed), 0.0)
     yield at_least("margin, in units of gamma_attn(eps)", np.concatenate(slack), 1.0)
+    whole = theory.multihead.theta_opt(instance.patterns(drawn))
+    yield equal("length of U_opt and W_opt together", instance.length(whole), np.sqrt(2.0))
     # without noise the needed scale is known exactly
     drawn = instance.mixture(rng, n=instances)
     needed = float(theory.multihead.Gamma_eps(0.01, noise_free=True))
     source = instance.patterns(drawn)
-    exact = _missed(theory.multihead.theta_opt(source, needed), drawn)
+    exact = left_over(theory.multihead.theta_opt(source, needed), drawn)
     yield equal("missed at the least scale without noise", exact, 0.01, role="correction")
-    less = _missed(theory.multihead.theta_opt(source, 0.95 * needed), drawn)
+    less = left_over(theory.multihead.theta_opt(source, 0.95 * needed), drawn)
     yield at_most("missed at 0.95 of the least scale", less, 0.01, role="outside")
     turned = theory.multihead.theta_opt(source, 11.2)
     turned["W"] = turned["W"].swapaxes(-1, -2)
-    yield at_most("missed with W_opt transposed", _missed(turned, drawn), 0.01, role="outside")
+    yield at_most("missed with W_opt transposed", left_over(turned, drawn), 0.01, role="outside")
 
 
 @measures("multihead.lemma-18", instances=400)
@@ -77,6 +77,16 @@ def lemma_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     asked = -theory.multihead.saturation(1.0, 0.01, T=10, L=3)
     flat = _left(high, low, np.maximum(asked, np.zeros(1)))
     yield at_most("mass on the others, A=-1 and scale 0", flat, 0.01)
+    # where eps > T/L - 1 the condition is met by a scale below 0, which turns the order around
+    A, large = rng.uniform(0.1, 3.0, size=instances), rng.uniform(0.5, 0.9, size=instances)
+    high = A[:, None] * (1.0 + rng.exponential(size=(instances, 7)))
+    low = A[:, None] / 2.0 - rng.exponential(size=(instances, 3))
+    below = 2.0 / A * np.log((T / 7 - 1.0) / large)
+    words = "mass on three others, in units of eps > T/L - 1"
+    yield at_most(f"{words}, scale below 0", _left(high, low, below) / large, 1.0)
+    enough = theory.multihead.saturation(A, large, T=T, L=7)
+    share = _left(high, low, enough) / large
+    yield at_most(f"{words}, scale at least 0", share, 1.0, role="correction")
 
 
 def _left(high: Array, low: Array, scale: Array) -> Array:
@@ -95,17 +105,12 @@ def equation_12(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield at_most("largest sqrt(H) / (S^5 |theta|^3)", best, 1.0)
     power = slope(H, best)
     yield at_most("power of H in it", power, -0.4)
-    # where the signal is what the first case allows at least: (log n / C) H^(p - 1/2)
-    C, p, H = 2.0, float(rng.uniform(0.5, 1.5)), np.array([1e4, 1e6, 1e8])
-    S = np.log(100) / C * H ** (p - 0.5)
-    _, needed = theory.multihead.saturating_target(H, S, n=100, W_norm=C * H**-p)
-    for name, printed, role in (("p-3/4", False, "correction"), ("p-1/4", True, "step")):
-        power = 2.0 * theory.multihead.head_exponents(p, printed=printed)[1]
-        measured = slope(H, needed / np.sqrt(H))
-        yield equal(
-            f"power of H in S^5 |theta|^3 / sqrt(H), {name}",
-            measured,
-            power,
-            role=role,
-            within=1e-6,
-        )
+    # the target itself: its loss is below 1/n
+    drawn = instance.mixture(rng, n=100, Z_mu=0.2, Z_nu=0.2)
+    scale = float(theory.multihead.Gamma_eps(0.01))
+    one = theory.multihead.theta_opt(instance.patterns(drawn), scale)
+    gamma = float(theory.multihead.gamma_attn(eps=0.01, Z_mu=0.2))
+    U = np.log(100) / gamma / np.sqrt(4) * np.repeat(one["U"], 4, axis=0)
+    target = {"U": U, "W": np.repeat(one["W"], 4, axis=0)}
+    loss = models.MultiHead(heads=4).value_and_grad(target, drawn)[0]
+    yield at_most("n times the loss of the target, n = 100", 100 * loss, 1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     patterns = np.concatenate([source.mu, source.nu])
     gram = patterns @ patterns.T
     yield equal("inner products of the patterns, in units of S^2", gram / 4.0, np.eye(4), size=1.0)
-    yield equal("relevant tokens", np.asarray(drawn.relevant).sum(axis=-1), 1.0)
+    yield equal("relevant tokens", instance.carrying(drawn).sum(axis=-1), 1.0)
     odds = abs((drawn.y > 0).mean() - 0.5)
     yield at_most("share of positive labels, away from 1/2", odds, instance.allowance(instances))
     # recover the noise: what is left of a token beyond the nearest pattern
@@ -65,7 +66,7 @@ def _first_steps(
 
 def _error(drawn: SequenceProblem, signs: Array, U: Array, coefficient: float) -> Array:
     r"""$p$ with the rows $\alpha_h(c\,u_\star+p)$, one vector a trial."""
-    row = theory.multihead.U_star(instance.patterns(drawn))[0]
+    row = instance.oracle(drawn)
     return np.asarray(signs[..., :1] * U[..., 0, 0, :] - coefficient * row)
 
 
@@ -87,7 +88,7 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             still.append(np.abs(W).max())
             half.append(np.linalg.norm(_error(drawn, signs, U, ZETA / 2.0), axis=-1))
             quarter.append(np.linalg.norm(_error(drawn, signs, U, ZETA / 4.0), axis=-1))
-            star = theory.multihead.U_star(instance.patterns(drawn))[0]
+            star = instance.oracle(drawn)
             if n1 == counts[-1]:
                 turned.append(((signs * (U[..., 0, :] @ star)) / (star @ star)).ravel())
         p = np.concatenate(quarter)
@@ -120,7 +121,7 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     row = theory.multihead.U_star(source)[0]
     y = drawn.y[..., None]
     patterns = (y * np.where(y > 0, source.mu[0], source.mu[1])).mean(axis=-2)
-    others = np.where(np.asarray(drawn.relevant)[..., None], 0.0, drawn.X).sum(axis=-2)
+    others = np.where(instance.carrying(drawn)[..., None], 0.0, drawn.X).sum(axis=-2)
     rest = (y * others).mean(axis=-2) / ((1.0 - ZETA) * T)
     p1 = ZETA / 2.0 * (patterns - row)
     formula = ZETA / 2.0 * row + p1 + (1.0 - ZETA) / 2.0 * rest
@@ -142,7 +143,7 @@ def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         found: dict[str, list[Array]] = {name: [] for name in parts}
         for trials in _blocks(instances):
             drawn, signs, U, _ = _first_steps(rng, trials, int(n1))
-            row = theory.multihead.U_star(instance.patterns(drawn))[0]
+            row = instance.oracle(drawn)
             plus, minus = instance.patterns(drawn).mu
             positive = (drawn.y > 0).mean(axis=-1)[:, None]
             mean = positive * plus - (1.0 - positive) * minus  # of y mu_y
@@ -199,6 +200,17 @@ def fact_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         name = "log(2/delta)" if two_sided else "log(1/delta)"
         yield at_most(f"two signs, {name}: how often beyond", often, 0.45, role=role)
     yield at_most("to one side", (means > bounds[False]).mean(), 0.45, role="correction")
+    # all patterns of up to eight signs, at levels that are exact
+    levels = np.linspace(0.02, 0.98, 400)
+    for two_sided, role in ((False, "statement"), (True, "correction")):
+        often = []
+        for H in range(1, 9):
+            mean = np.abs(np.array(list(product([-1.0, 1.0], repeat=H))).mean(axis=1))
+            bound = theory.multihead.hoeffding(1.0, levels, H=H, two_sided=two_sided)
+            often.append((mean[:, None] > bound * (1.0 + 1e-12)).mean(axis=0))
+        name = "log(2/delta)" if two_sided else "log(1/delta)"
+        words = f"share of sign patterns beyond, {name}"
+        yield at_most(words, np.array(often), levels, role=role)
     deltas = np.array([0.9, 0.3, 0.05])
     most = deltas + instance.allowance(instances)
     for H in (1, 5, 40):

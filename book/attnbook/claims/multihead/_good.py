@@ -14,8 +14,12 @@ from attnbook.claims._measure import Measurement, at_least, at_most, equal, slop
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
 from attnbook.claims.multihead._generalization import expected_gap, training_sets
-from attnbook.claims.multihead._training import printed_order_is_too_small
-from attnlab import curvature, models, ntk
+from attnbook.claims.multihead._margin import tangent
+from attnbook.claims.multihead._training import (
+    corrected_order_is_right,
+    printed_order_is_too_small,
+)
+from attnlab import curvature, models, ntk, problems
 from attnlab.checks import Array
 from attnlab.problems import SequenceProblem
 
@@ -65,7 +69,7 @@ def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     heads = instance.heads(rng, few, 1)
     for scale in sizes:
         low, high = curvature.hessian(
-            runs.ONE, {**heads, "U": scale * heads["U"]}, few, of="output"
+            instance.ONE, {**heads, "U": scale * heads["U"]}, few, of="output"
         ).extremes
         bent.append(np.maximum(np.abs(low), np.abs(high)).mean())
     power = slope(sizes, bent)
@@ -80,9 +84,9 @@ def _one_token() -> tuple[SequenceProblem, Array]:
 def _lowest(reach: float) -> float:
     """The lowest loss at distance ``reach`` of zero on `_one_token`, along the best direction."""
     problem, _ = _one_token()
-    best = ntk.margin(runs.ONE, runs.ONE.init(problem), problem).direction
+    best = ntk.margin(instance.ONE, instance.ONE.init(problem), problem).direction
     point = {name: reach * part for name, part in best.items()}
-    return float(runs.ONE.value_and_grad(point, problem)[0])
+    return float(instance.ONE.value_and_grad(point, problem)[0])
 
 
 def _realized(role: str = "statement") -> Iterator[Measurement]:
@@ -103,6 +107,8 @@ def _realized(role: str = "statement") -> Iterator[Measurement]:
 @measures("multihead.proposition-7", instances=20)
 def proposition_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _realized()
+    yield from _on_the_mixture(rng, instances)
+    yield from _remainder(rng, instances)
     # with attention: a random start, all heads there, gamma = 1.4, eps = 1/2
     drawn = runs.separable(rng, trials=max(1, instances // 10))
     sizes: dict[str, Any] = {"B_Phi": 1.0, "gamma": 1.4}
@@ -126,10 +132,56 @@ def proposition_7(rng: np.random.Generator, instances: int) -> Iterator[Measurem
     yield at_most("longest head", longest, 1.0 + reach, role="correction")
 
 
+def _on_the_mixture(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """How far the target of loss 1/100 lies from the first phase's end, a good start."""
+    model = models.MultiHead(heads=8)
+    first, fresh = (
+        instance.mixture(rng, n=n, Z_mu=0.1, Z_nu=0.1, trials=instances) for n in (200, 20)
+    )
+    start = theory.multihead.first_phase(model, first, rng=rng)
+    signs = np.sign(start["U"][..., 0, 0])
+    aim = theory.multihead.theta_star(instance.patterns(fresh), signs)
+    gamma = tangent(fresh, start, aim).min(axis=-1)
+    yield at_least("tangent margin of the first phase", gamma, 0.1, role="correction")
+    bound = np.maximum(1.0, np.abs(model.forward(start, fresh)).max(axis=-1))
+    c = (2.0 * bound + np.log(100.0)) / gamma
+    moved = instance.length({name: c[:, None, None, None] * part for name, part in aim.items()})
+    for name, printed, role in (("printed", True, "statement"), ("corrected", False, "correction")):
+        found = theory.multihead.g0(0.01, B_Phi=bound, gamma=gamma, printed=printed)
+        yield equal(f"distance of the target against the {name} g_0", moved, found, role=role)
+
+
+def _remainder(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    r"""The proof's second-order term: half of $\|\theta_\star\|^2=2$ is 1, and where 5 suffices."""
+    one = problems.planted(n=1, T=3, d=3, trials=instances, rng=rng)
+    model = models.MultiHead(heads=1, start="gaussian", scale=1.0)
+    base = model.init(one, rng)
+    found = curvature.hessian(model, base, one, of="output")
+    values, vectors = np.linalg.eigh(found.matrix[:, 0])
+    top = np.abs(values).argmax(axis=-1)[:, None]  # the direction that bends most
+    norm = np.abs(np.take_along_axis(values, top, axis=-1)[:, 0])
+    v = ROOT2 * np.take_along_axis(vectors, top[..., None], axis=-1)[..., 0]
+    along = {name: v[:, found.order[name]].reshape(base[name].shape) for name in base}
+    c = 1e-3
+    ends = [{name: base[name] + s * c * along[name] for name in base} for s in (1.0, 0.0, -1.0)]
+    plus, zero, minus = (model.forward(point, one)[:, 0] for point in ends)
+    bend = np.abs(plus - 2.0 * zero + minus) / 2.0 / (norm * c**2)
+    what = "second-order term / (Hessian norm * c^2)"
+    yield at_most(what, bend, 0.5, role="step")
+    yield equal(what, bend, 1.0, within=1e-3, role="correction")
+    T, d, B2, bound, gamma = 1.0 + 10.0 ** rng.uniform(-3.0, 3.0, size=(5, 100 * instances))
+    sizes: dict[str, Any] = {"T": T, "d": d, "R": 1.0 + float(rng.exponential())}
+    given = {"B_Phi": bound, "gamma": gamma - 1.0}
+    H = theory.multihead.H_min_realizable(0.01, B2=B2, **given, **sizes, printed=True)
+    far = theory.multihead.g0(0.01, **given)
+    left = 0.5 * theory.multihead.beta3(B2 + far, **sizes) / np.sqrt(H) * far**2
+    yield at_most("remainder with the factor 5, bounded at once", left, bound, role="correction")
+
+
 def _good_run(problem: SequenceProblem, K: int, *, printed: bool) -> tuple[runs.Path, Array, Array]:
     """A run under Corollary 5's premises from zero (B_2 = B_Phi = 1): path, g_0(1/K), step."""
-    bound, start = theory.multihead, runs.ONE.init(problem)
-    gamma = ROOT2 * ntk.margin(runs.ONE, start, problem).margin.min()
+    bound, start = theory.multihead, instance.ONE.init(problem)
+    gamma = ROOT2 * ntk.margin(instance.ONE, start, problem).margin.min()
     reach, first = (
         float(bound.g0(eps, B_Phi=1.0, gamma=gamma, printed=printed)) for eps in (1.0 / K, 1.0)
     )
@@ -137,7 +189,7 @@ def _good_run(problem: SequenceProblem, K: int, *, printed: bool) -> tuple[runs.
     H = math.ceil(bound.H_min_good(reach, B2=1.0, **sizes))
     rho = bound.rho(reach, reach + 1.0, **sizes, H=H)
     eta = bound.realizable_step(first, math.log1p(math.e), rho)
-    path = runs.descend(runs.ONE, problem, np.full(problem.trials, eta), K, heads=H)
+    path = runs.descend(instance.ONE, problem, np.full(problem.trials, eta), K, heads=H)
     return path, np.asarray(reach), np.asarray(eta)
 
 
@@ -160,6 +212,7 @@ def _good(
 @measures("multihead.corollary-2", instances=10)
 def corollary_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from printed_order_is_too_small(4.0, 4.0)
+    yield from corrected_order_is_right(rng, 200 * instances)
     yield from _good(rng, instances, "correction")
 
 

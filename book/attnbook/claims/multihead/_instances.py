@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab import problems
-from attnlab.checks import Array
+from attnbook import theory
+from attnlab import models, problems
+from attnlab.checks import Array, BoolArray
 from attnlab.models import Params
 from attnlab.problems import Mixture, SequenceProblem
+
+ONE = models.MultiHead(heads=1)
 
 
 def bounded(
@@ -72,6 +75,16 @@ def between(first: Params, second: Params, share: float) -> Params:
     return {name: (1.0 - share) * first[name] + share * second[name] for name in first}
 
 
+def segment(first: Params, second: Params, points: int) -> list[Params]:
+    """Equally spaced points from the first to the second, both included."""
+    return [between(first, second, share) for share in np.linspace(0.0, 1.0, points)]
+
+
+def longest_token(problem: SequenceProblem) -> Array:
+    """R of each trial, at least 1 as Assumption 1 wants it."""
+    return np.asarray(np.maximum(1.0, np.linalg.norm(problem.X, axis=-1).max(axis=(-1, -2))))
+
+
 def mixture(
     rng: np.random.Generator,
     *,
@@ -110,6 +123,17 @@ def patterns(problem: SequenceProblem) -> Mixture:
     source = problem.source
     assert isinstance(source, Mixture)
     return source
+
+
+def oracle(problem: SequenceProblem) -> Array:
+    r"""$u_\star$, a row of the stated readout $U_\star$."""
+    return np.asarray(theory.multihead.U_star(patterns(problem))[0])
+
+
+def carrying(problem: SequenceProblem) -> BoolArray:
+    """Which tokens carry the label."""
+    assert problem.relevant is not None
+    return problem.relevant
 
 
 def allowance(draws: int) -> float:

@@ -28,7 +28,7 @@ def _start(drawn: SequenceProblem, zeta: float, alpha: Array, p: Array | float =
     return {"U": alpha[..., None, None] * U, "W": np.zeros(shape)}
 
 
-def _tangent(drawn: SequenceProblem, start: Params, direction: Params) -> Array:
+def tangent(drawn: SequenceProblem, start: Params, direction: Params) -> Array:
     r"""$y_i\langle\nabla\tilde\Phi(X_i),\cdot\rangle$, shape ``(..., n)``."""
     model = models.MultiHead(heads=start["U"].shape[-3])
     found = ntk.jacobian(model, start, drawn)
@@ -40,7 +40,7 @@ def _tangent(drawn: SequenceProblem, start: Params, direction: Params) -> Array:
 def _margins(drawn: SequenceProblem, zeta: float, alpha: Array, p: Array | float = 0.0) -> Array:
     """Margins of the stated target after a first phase with error p."""
     target = theory.multihead.theta_star(instance.patterns(drawn), alpha)
-    return _tangent(drawn, _start(drawn, zeta, alpha, p), target)
+    return tangent(drawn, _start(drawn, zeta, alpha, p), target)
 
 
 def _error(rng: np.random.Generator, d: int, P: float) -> Array:
@@ -80,7 +80,7 @@ def _exact(rng: np.random.Generator, n: int, role: str = "statement") -> Iterato
         expected.append(np.full(n, theory.multihead.gamma_star(T, zeta, S, M)))
         target = theory.multihead.theta_star(instance.patterns(drawn), alpha)
         target["W"] = target["W"].swapaxes(-1, -2)
-        wrong.append(_tangent(drawn, _start(drawn, zeta, alpha), target))
+        wrong.append(tangent(drawn, _start(drawn, zeta, alpha), target))
     gamma = np.concatenate(expected)
     yield equal("margin without noise against gamma_star", np.concatenate(found), gamma, role=role)
     turned = np.concatenate(wrong)
@@ -206,7 +206,7 @@ def proposition_2(rng: np.random.Generator, instances: int) -> Iterator[Measurem
     # P1: the longest readout, with the error along u_star
     for P in (0.01, 1.0, 100.0):
         drawn = instance.mixture(rng, n=1, zeta=0.9, S=1.0)
-        row = theory.multihead.U_star(instance.patterns(drawn))[0]
+        row = instance.oracle(drawn)
         start = _start(drawn, 0.9, np.array([1.0, -1.0]), P * row / np.linalg.norm(row))
         longest = instance.longest_head(start)
         share = longest / theory.multihead.B2(10, 1.0, P)

@@ -20,8 +20,6 @@ from attnlab.checks import Array
 from attnlab.models import Params
 from attnlab.problems import SequenceProblem
 
-ONE = models.MultiHead(heads=1)
-
 
 @dataclass(frozen=True)
 class PartSteps:
@@ -87,15 +85,14 @@ class Path:
 
     def highest(self, first: Params, second: Params, points: int = 21) -> Array:
         """The largest loss at equally spaced points of a segment."""
-        shares = np.linspace(0.0, 1.0, points)
-        found = [self.loss(instance.between(first, second, share)) for share in shares]
+        found = [self.loss(point) for point in instance.segment(first, second, points)]
         return np.asarray(np.max(found, axis=0))
 
 
 def descend(
     model: models.MultiHead,
     problem: SequenceProblem,
-    eta: Array,
+    eta: Array | float,
     K: int,
     *,
     start: Params | None = None,
@@ -157,17 +154,18 @@ def premise(
     """
     sizes: dict[str, Any] = {"T": problem.T, "d": problem.d, "R": R}
     bound = theory.multihead
-    start = ONE.init(problem)
+    start = instance.ONE.init(problem)
     target = {
-        name: distance * part for name, part in ntk.margin(ONE, start, problem).direction.items()
+        name: distance * part
+        for name, part in ntk.margin(instance.ONE, start, problem).direction.items()
     }
     H = enough_heads(distance, purpose=purpose, **sizes)
     norm = np.full(problem.trials, distance / H**0.5)
-    target_loss, start_loss = (ONE.value_and_grad(p, problem)[0] for p in (target, start))
+    target_loss, start_loss = (instance.ONE.value_and_grad(p, problem)[0] for p in (target, start))
     rho = bound.rho(distance, norm, **sizes, H=H)
     K = int(min(most, max(1.0, float((distance**2 * rho / target_loss).max()))))
     eta = bound.step_size(np.full(problem.trials, distance), target_loss, start_loss, rho, K)
-    path = descend(ONE, problem, eta, K, start=start, heads=H)
+    path = descend(instance.ONE, problem, eta, K, start=start, heads=H)
     return Premise(path, target, distance, norm, H, eta, K, target_loss, np.asarray(rho))
 
 
@@ -192,14 +190,14 @@ def realizable(
     """
     sizes: dict[str, Any] = {"T": problem.T, "d": problem.d, "R": R}
     bound = theory.multihead
-    start = ONE.init(problem)
-    best = ntk.margin(ONE, start, problem)
+    start = instance.ONE.init(problem)
+    best = ntk.margin(instance.ONE, start, problem)
     reach = (1.0 + math.log(K)) / best.margin
     fewest = np.sqrt(bound.H_min(reach, 0.0, **sizes, purpose=purpose))
     H = math.ceil(bound.H_min(reach, reach / fewest, **sizes, purpose=purpose).max())
     rho = bound.rho(reach, reach / fewest, **sizes, H=H)
-    start_loss = ONE.value_and_grad(start, problem)[0]
+    start_loss = instance.ONE.value_and_grad(start, problem)[0]
     eta = bound.realizable_step(1.0 / best.margin, start_loss, rho)
     target = {name: reach[:, None, None, None] * part for name, part in best.direction.items()}
-    path = descend(ONE, problem, eta, K, start=start, heads=H)
-    return Realizable(path, H, reach, eta, ONE.value_and_grad(target, problem)[0])
+    path = descend(instance.ONE, problem, eta, K, start=start, heads=H)
+    return Realizable(path, H, reach, eta, instance.ONE.value_and_grad(target, problem)[0])

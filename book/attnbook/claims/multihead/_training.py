@@ -16,11 +16,6 @@ from attnbook.claims.multihead import _runs as runs
 from attnlab import models, ntk, optim, problems
 from attnlab.problems import SequenceProblem
 
-HEADS = (
-    r"$\sqrt H\ge36\sqrt{Td}R^3\big(3\sqrt dR^2(3\|\theta-\theta_0\|+\|\theta\|_{2,\infty})+1\big)"
-    r"\|\theta-\theta_0\|^2$"
-)
-
 
 def _conclusions(found: runs.Premise, lead: str, role: str = "statement") -> Iterator[Measurement]:
     """What Theorem 3 says, on a run that meets its premises."""
@@ -79,6 +74,17 @@ def printed_order_is_too_small(distance: float, norm: float) -> Iterator[Measure
         yield at_most(f"power of T in rho over its {name} order", power, 0.01, role=role)
 
 
+def corrected_order_is_right(rng: np.random.Generator, draws: int) -> Iterator[Measurement]:
+    """Rho over its corrected order stays between two numbers, over five decades of every size."""
+    for R in (1.0, 10.0, 1000.0):
+        H, T, d, far, norm = 10.0 ** rng.uniform(0.0, 5.0, size=(5, draws))
+        sizes: dict[str, Any] = {"T": T, "d": d, "R": R, "H": H}
+        order = theory.multihead.rho_order(far, norm, **sizes)
+        ratio = theory.multihead.rho(far, norm, **sizes) / order
+        yield at_most(f"rho / corrected order, R={R:g}", ratio, 450.0, role="correction")
+        yield at_least(f"rho / corrected order, R={R:g}", ratio, 20.0, role="correction")
+
+
 @measures("multihead.theorem-1", instances=20)
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     found = _many_heads(rng, instances)
@@ -96,6 +102,12 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         words = f"DM1, 4 heads, K={K}: mean loss, as a share of the bound"
         yield at_most(words, mean / bound, 1.0, role="correction")
     yield from printed_order_is_too_small(2.0, 1.0)
+    yield from corrected_order_is_right(rng, 100 * instances)
+    # a product of sizes vanishes with the distance, rho does not
+    near, sizes = np.logspace(-6.0, -3.0, 7), {"T": 9, "d": 4, "R": 1.0, "H": 1}
+    rho = theory.multihead.rho(near, 1.0, **sizes)
+    power = slope(1.0 / near, rho / theory.multihead.rho_order(near, 1.0, **sizes, printed=True))
+    yield at_most("power of 1/distance in rho over its printed order", power, 0.01)
 
 
 @measures("multihead.theorem-3", instances=10)

@@ -8,8 +8,8 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
-from attnbook.claims.bias._errata._tools import copies, leads
+from attnbook.claims._measure import Measurement, at_least, at_most
+from attnbook.claims.bias._instances import copies, leads
 from attnlab import models, problems, svm
 
 
@@ -54,28 +54,6 @@ def erratum_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         )
         what = f"0.5 nu R_eps/Lambda as {name} against what (36) needs, n = 1e40"
         yield at_least(what, 0.5 * nu * R / size, asked, role=role)
-
-
-@measures("bias.erratum-7", instances=30)
-def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    n, T = 4, 3
-    drawn = problems.orthogonal(n=n, T=T, d=30, rho=0.2, trials=instances, rng=rng)
-    margin, eps = svm.attention_svm(drawn), rng.uniform(0.05, 0.9, instances)
-    size = margin.norm
-    B = np.linalg.norm(drawn.X, axis=-1).max(axis=(-1, -2))
-    radius = theory.bias.norm_threshold(eps, B, size, n=n, T=T, conditioning=np.exp(1.0))
-    printed = theory.bias.norm_threshold(
-        eps, B, size, n=n, T=T, conditioning=np.exp(1.0), printed=True
-    )
-    yield equal("1/Lambda against the radius it is set equal to", 1.0 / size, printed)
-    tilted = margin.W + 0.5 * size[:, None, None] * rng.standard_normal(margin.W.shape) / 30.0
-    tilted *= (size / np.linalg.norm(tilted, axis=(-2, -1)))[:, None, None]
-    gaps = leads(tilted, drawn)
-    largest = np.where(np.isinf(gaps), -np.inf, gaps).max(axis=(-1, -2)) - 1.0
-    asked = 10.0 / eps * np.log(10.0 * T * np.maximum(largest, 0.1) / eps)
-    what = "R' = norm over Lambda, against what cases 1 and 2 ask of it; norm = "
-    yield at_least(what + "1/Lambda", 1.0 / size**2, asked, role="step")
-    yield at_least(what + "R_eps", radius / size, asked, role="correction")
 
 
 @measures("bias.erratum-8")

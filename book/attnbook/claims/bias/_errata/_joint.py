@@ -9,10 +9,9 @@ import numpy as np
 from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims.bias._instances import JOINT
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
-
-JOINT = models.Attention(loss="exponential", start="zero", train_head=True)
 
 
 def _marked(drawn: problems.TokenProblem) -> tuple[Array, Array]:

@@ -9,10 +9,9 @@ import numpy as np
 from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, equal
+from attnbook.claims.bias._instances import FIXED
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
-
-FIXED = models.Attention(loss="exponential", start="zero")
 
 
 @measures("bias.erratum-15")

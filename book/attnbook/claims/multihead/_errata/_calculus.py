@@ -1,102 +1,119 @@
-"""Slips in Appendix A: the proof of the derivatives, and the quadratic form of the Hessian.
+"""Slips about derivatives: those of softmax, of the loss, and the Hessian's quadratic form.
 
 The paper's W has the query on the left; the library's is its transpose.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_most, equal, slope
-from attnbook.claims.multihead import _instances as made
-from attnbook.claims.multihead._errata import _parts as parts
-from attnbook.claims.multihead._errata._model import diagonal, differences, norms, outer, softmax
-from attnlab import curvature
+from attnbook.claims._measure import Measurement, at_most, equal
+from attnbook.claims.multihead import _instances as instance
+from attnlab import curvature, models, ntk
 from attnlab.checks import Array
 
-
-def _rests(value: Callable[[float], Array], linear: Array, sizes: Array) -> Array:
-    """What a first-order expansion leaves, at steps of the given sizes."""
-    start = value(0.0)
-    return np.array([np.abs(value(h) - start - h * linear).max() for h in sizes])
+STEP = 1e-5  # of central differences
 
 
-@measures("multihead.erratum-9", instances=20)
-def erratum_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    T, d = 4, 3
-    drawn = made.bounded(rng, trials=instances, n=1, T=T, d=d)
-    X, W = drawn.X[:, 0], rng.standard_normal((instances, d, d))
-    g = X @ W @ X.mT  # rows g_t, in the paper's convention
-    s = softmax(g)
-    moved = diagonal(s) - outer(s)
-    number = differences(np.full((instances, 1), float(d)))  # softmax of one number is 1
-    yield equal("norm of phi'(d), d the dimension", norms(number), norms(moved[:, 0]))
-    shown = norms(differences(g) - moved)
-    yield at_most("distance of phi'(v) from differences", shown, 1e-8, role="correction")
+def _softmax(logits: Array) -> Array:
+    """Softmax of rows, by SciPy."""
+    from scipy import special
 
-    sizes = np.geomspace(1e-5, 1e-2, 7)
-    delta = rng.standard_normal(g.shape)
-    turn = rng.standard_normal(W.shape)
-    b, u = rng.standard_normal((2, instances, d, 1))
-    p, q = X @ u, X @ b  # p_t and q_t of one token, up to its factor
-    through = X @ turn @ X.mT
-    flat = (moved @ through[..., None])[..., 0]  # of phi(g_t) along the turn
+    return np.asarray(special.softmax(logits, axis=-1))
 
-    def softened(h: float) -> Array:
-        return softmax(g + h * delta)
 
-    def term_1(h: float) -> Array:
-        return np.asarray(softmax(X @ (W + h * turn) @ X.mT) @ (p * q))
+def _differences(v: Array) -> Array:
+    """The Jacobian of softmax by central differences, ``(..., T, T)``."""
+    steps = STEP * np.eye(v.shape[-1])
+    ahead, behind = (_softmax(v[..., None, :] + sign * steps) for sign in (1.0, -1.0))
+    return (ahead - behind).mT / (2.0 * STEP)
 
-    def term_2(h: float) -> Array:
-        rows = softmax(X @ (W + h * turn) @ X.mT)
-        return np.asarray((rows @ p) * (rows @ q))
 
-    for name, value, linear in (
-        ("(26)", softened, (moved @ delta[..., None])[..., 0]),
-        ("(32)", term_1, flat @ (p * q)),
-        ("(34)", term_2, (flat @ p) * (s @ q) + (s @ p) * (flat @ q)),
-    ):
-        rests = _rests(value, linear, sizes)
-        vanishing = rests[0] / sizes[0] ** 2 / (rests[-1] / sizes[-1] ** 2)
-        what = f"remainder of {name} over the square, step 1e-5 against 1e-2"
-        yield at_most(what, vanishing, 0.1, role="step")
-        power = slope(sizes, rests)
-        yield equal(f"exponent of {name}'s remainder", power, 2.0, within=0.05, role="correction")
+def _less_outer(s: Array, v: Array) -> Array:
+    """The diagonal matrix of s less the outer product of v with itself."""
+    return s[..., None] * np.eye(s.shape[-1]) - v[..., :, None] * v[..., None, :]
 
-    a = rng.standard_normal((instances, T))
-    params = {"U": a[:, None, :, None] * b[:, None, :, :].mT, "W": W[:, None].mT.copy()}
-    truth = parts.ONE.forward(params, drawn)[:, 0]  # <a, grad_U Phi b> is linear in U = a b'
-    entry = np.diagonal(s, axis1=-2, axis2=-1)  # the t-th entry of phi(g_t), a number
-    spread = (a * entry * q[..., 0].sum(axis=-1, keepdims=True)).sum(axis=-1)
-    whole = (a * (s @ q)[..., 0]).sum(axis=-1)
-    what = "sum of a_t b' X' phi against <a, grad_U b>"
-    yield equal(f"{what}, phi_t(g)", spread, truth, size=1.0, role="step")
-    yield equal(f"{what}, phi(g_t)", whole, truth, size=1.0, role="correction")
+
+def _norms(A: Array) -> Array:
+    """Frobenius norms."""
+    return np.asarray(np.linalg.norm(A, axis=(-1, -2)))
+
+
+@measures("multihead.erratum-1")
+def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    v = rng.standard_normal((instances, 5))
+    truth, s = _differences(v), _softmax(v)
+    for name, taken, role in (("v v'", v, "statement"), ("phi phi'", s, "correction")):
+        error = _norms(_less_outer(s, taken) - truth) / _norms(truth)
+        yield at_most(f"diag(phi) - {name}, distance from differences", error, 1e-7, role=role)
+
+
+@measures("multihead.erratum-2", instances=20)
+def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    T = 5
+    centred = np.eye(T) - 1.0 / T
+    truth = _differences(np.zeros(T))
+    yield equal("norm of the Jacobian at 0, T = 5", _norms(centred), _norms(truth))
+    values = np.linalg.eigvalsh(truth)
+    yield equal("its eigenvalues", values, [0.0, *[1.0 / T] * 4], size=1.0, role="correction")
+    drawn = instance.bounded(rng, trials=instances, n=1, T=T, d=3)
+    U = rng.standard_normal((instances, 1, T, 3))
+    params = {"U": U, "W": np.zeros((instances, 1, 3, 3))}
+    exact = ntk.jacobian(instance.ONE, params, drawn)["W"][:, 0, 0].mT
+    X, rows = drawn.X[:, 0], U[:, 0]
+    built = X.mT @ rows @ X.mT @ centred @ X
+    size = _norms(exact).max()
+    what = "sum of x_t u_t' X' phi'(0) X against the gradient at W = 0"
+    yield equal(f"{what}, as printed", built, exact, size=size, role="step")
+    yield equal(f"{what}, over T", built / T, exact, size=size, role="correction")
+
+
+@measures("multihead.erratum-8")
+def erratum_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    drawn = instance.bounded(rng, trials=max(instances, 20), n=3, T=3, d=2)
+    params = instance.heads(rng, drawn, 2)
+    params["U"] *= 10.0
+    model = models.MultiHead(heads=2)
+    loss = model.value_and_grad(params, drawn)[0]
+    margins = drawn.y * model.forward(params, drawn)
+    fall = np.logaddexp(0.0, STEP - margins) - np.logaddexp(0.0, -STEP - margins)
+    slopes = (np.abs(fall) / (2.0 * STEP)).mean(axis=-1)
+    yield at_most("loss, heads of many sizes", loss, 1.0)
+    slack = 1.0 + 1e-6  # of the differences
+    yield at_most("mean size of the slope, against the loss", slopes, loss * slack + 1e-9,
+                  role="correction")  # fmt: skip
+    yield at_most("mean size of the slope", slopes, slack, role="correction")
+    wide = 1e-3
+    bend = sum(
+        weight * np.logaddexp(0.0, -margins + shift)
+        for weight, shift in ((1.0, wide), (-2.0, 0.0), (1.0, -wide))
+    )
+    second = np.abs(np.asarray(bend) / wide**2).mean(axis=-1)
+    yield at_most("mean size of the second derivative", second, 0.25 + 1e-6, role="correction")
 
 
 @measures("multihead.erratum-10", instances=50)
 def erratum_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T, d = 4, 3
-    drawn = made.bounded(rng, trials=instances, n=1, T=T, d=d)
+    drawn = instance.bounded(rng, trials=instances, n=1, T=T, d=d)
     X = drawn.X[:, 0]
     W, Q = rng.standard_normal((2, instances, d, d))  # the paper's: query left
     U, p = rng.standard_normal((2, instances, T, d))
     length = np.sqrt((p**2).sum(axis=(-1, -2)) + (Q**2).sum(axis=(-1, -2)))[:, None, None]
     p, Q = p / length, Q / length
     params = {"U": U[:, None], "W": W[:, None].mT.copy()}
-    blocks = curvature.hessian(parts.ONE, params, drawn, of="output").blocks
+    blocks = curvature.hessian(instance.ONE, params, drawn, of="output").blocks
     flat = Q.mT.reshape(instances, -1)
     cross = blocks["U", "W"][:, 0]
     second = 2.0 * np.einsum("ni,nij,nj->n", p.reshape(instances, -1), cross, flat)
     first = np.einsum("ni,nij,nj->n", flat, blocks["W", "W"][:, 0], flat)
 
-    s = softmax(X @ W @ X.mT)
-    moved = diagonal(s) - outer(s)
+    s = _softmax(X @ W @ X.mT)
+    moved = _less_outer(s, s)
     A = U @ X.mT  # [t, s]: u_t' x_s
     means = (s * A).sum(axis=-1), s @ X
     inner = (  # d_{tj}: [t, s, j]
