@@ -21,7 +21,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     drawn = cases.separated(3, 4, 5, instances, rng)
     alpha = cases.random_selection(drawn, rng)
     there = {"W": 60.0 * svm.attention_svm(drawn, alpha).W}
-    score = np.take_along_axis(drawn.scores, alpha[..., None], axis=-1)[..., 0]
+    score = cases.at(drawn.scores, alpha)
     output = drawn.y * model.forward(there, drawn)
     yield equal("label times output with attention on one token, its score", output, score, size=1)
     best = model.value_and_grad({"W": 60.0 * svm.attention_svm(drawn).W}, drawn)[0]
@@ -41,11 +41,9 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             d = theory.svm.enough_dimension(n, T)
             drawn = problems.sphere(n=n, T=T, d=d, self_attention=first, trials=instances, rng=rng)
             W = np.nan_to_num(svm.attention_svm(drawn).W)
-            margins = theory.svm.token_margins(drawn, W)
-            others = np.arange(T) != drawn.optimal[..., None]
             query = "the first token" if first else "independent"
             what = f"least margin found, n={n} T={T} d={d}, query {query}"
-            yield at_least(what, np.where(others, margins, np.inf).min(axis=(-1, -2)), 1.0)
+            yield at_least(what, cases.least_margin(drawn, W), 1.0)
     narrow = problems.sphere(n=3, T=4, d=2, trials=max(instances, 30), rng=rng)
     solved = svm.attention_svm(narrow).status == "optimal"
     yield at_least("feasible with d below the bound", solved, 1.0, role="outside")

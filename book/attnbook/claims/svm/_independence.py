@@ -68,12 +68,12 @@ def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     wanted = F[:, -1] @ off[:, None]
     left = np.take_along_axis(drawn.X[:, -1], alpha[:, -1, None, None], axis=-2) - drawn.X[:, -1]
     rows = left[..., :, None] * bar[:, None, None, :]
-    gone = np.linalg.norm(wanted - rows, axis=(-1, -2))[others]
+    gone = cases.norm(wanted - rows)[others]
     yield at_most(
         "projected features, (x_alpha - x_t) times z-bar: distance", gone, 1e-9, role="correction"
     )
     single = drawn.X[:, -1][..., :, None] * drawn.z[:, -1][:, None, None, :]
-    gone = np.linalg.norm(single @ off[:, None] - rows, axis=(-1, -2))[others]
+    gone = cases.norm(single @ off[:, None] - rows)[others]
     yield at_most("projected x_t times z, the same: distance", gone, 1e-9)
 
 

@@ -31,9 +31,7 @@ def inside(
     r"""Unit matrices near the direction, and the largest $\mu$ with which they lie in $S_\mu$."""
     opening = 10.0 ** rng.uniform(-5.0, -2.0, problem.trials)
     V = cases.edge(W_mm, opening, rng)
-    others = np.arange(problem.T) != problem.optimal[..., None]
-    margins = np.where(others, theory.svm.token_margins(problem, V), np.inf)
-    return V, margins.min(axis=(-1, -2)) * np.linalg.norm(W_mm, axis=(-1, -2))
+    return V, cases.least_margin(problem, V) * cases.norm(W_mm)
 
 
 def slope_ratio(problem: problems.TokenProblem) -> float:
@@ -73,7 +71,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     W = square.norm * (np.cos(angle) * np.diag([1.0, 0.0]) + np.sin(angle) * np.diag([0.0, 1.0]))
     margins = theory.svm.token_margins(crossed, W)
     own = theory.svm.token_margins(crossed, square.W)
-    others = np.arange(2) != crossed.optimal[..., None]
+    others = cases.others(crossed, crossed.optimal)
     each = (margins / np.where(others, own, 1.0))[..., others]
     what = "sample by sample (49): margin of W over that of W_mm at equal length, 1 + pi = 1.1"
     yield at_most(what, each, 1.1, role="step")
@@ -90,7 +88,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     drawn, W_mm = separated(instances, rng)
-    length = np.linalg.norm(W_mm, axis=(-1, -2))
+    length = cases.norm(W_mm)
     least, most = [], []
     for _ in range(8):
         (V, mu), (W, nu) = (inside(drawn, W_mm, rng) for _ in range(2))
@@ -99,8 +97,7 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         part, mu = cases.some(drawn, good), mu[good]
         R = theory.svm.lemma_12_radius(part, W_mm[good], mu)
         W, V = cases.scaled(R, W[good]), cases.scaled(length[good], V[good])
-        G, log_scale = cases.downhill(model, part, W)
-        found = cases.inner(G, V) * np.exp(log_scale)
+        found = cases.push(model, part, W, V)
         seen, slopes = model.attention({"W": W}, part), cases.steepness(model, part, W)
         low, high = theory.svm.lemma_12_bounds(part, W_mm[good], mu, seen, slopes)
         least.append(found / low)
@@ -109,6 +106,8 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("-(grad, V) over its upper bound of (60)", np.concatenate(most), 1.0)
     what = "-(grad, V) over the upper bound, in the printed order"
     yield at_least(what, np.concatenate(most), 1.0, role="step")
+    what = "-(grad, V) over the lower bound, in the printed order"
+    yield at_most(what, np.concatenate(least), 1.0, role="step")
     cosines = []
     for _ in range(40):
         V = cases.edge(W_mm, np.full(drawn.trials, 1e-4), rng)
@@ -183,7 +182,8 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most(
         "|W| >= R: log of -(grad, V) over its upper bound of (75)", most, 0.0, role="correction"
     )
-    yield at_least("the same in the printed order", most, 0.0, role="step")
+    yield at_least("the same in the printed order, upper bound", most, 0.0, role="step")
+    yield at_most("the same in the printed order, lower bound", least, 0.0, role="step")
     pair, W_mm, _, _ = crossing()
     mended = theory.svm.local_constants(pair, W_mm, [0, 0])
     found = []

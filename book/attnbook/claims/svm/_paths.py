@@ -82,7 +82,7 @@ def gone_from(path: svm.Path, direction: Array) -> Array:
     """Distances of the scaled path from a direction, in the trials certified at every radius."""
     gone = path.W / path.radii[:, None, None, None] - direction
     kept = (np.asarray(path.status) == "optimal").all(axis=0)
-    return np.asarray(np.linalg.norm(gone, axis=(-1, -2))[:, kept])
+    return cases.norm(gone)[:, kept]
 
 
 def distances(problem: problems.TokenProblem, factors: int | None) -> Array:
@@ -118,9 +118,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     )
     nuclear = svm.attention_svm(drawn, norm="nuc")
     margin = svm.attention_svm(drawn)
-    away = np.linalg.norm(cases.unit(nuclear.W) - cases.unit(margin.W), axis=(-1, -2)).max(
-        keepdims=True
-    )
+    away = cases.norm(cases.unit(nuclear.W) - cases.unit(margin.W)).max(keepdims=True)
     yield at_most("largest distance between the two directions", away, 0.02, role="outside")
 
 
@@ -128,11 +126,9 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=3, d=4, min_gap=0.2, trials=instances, rng=rng)
     convex = svm.attention_svm(drawn, norm="nuc")
-    others = np.arange(drawn.T) != drawn.optimal[..., None]
     for m in (1, 2, 3):
         path = svm.regularization_path(models.Attention(factors=m), drawn, [1000.0])
-        margins = theory.svm.token_margins(drawn, path.W[0])
-        least = np.where(others, margins, np.inf).min(axis=(-1, -2))
+        least = cases.least_margin(drawn, path.W[0])
         size = np.linalg.norm(path.W[0], "nuc", axis=(-1, -2)) / np.maximum(least, 1e-12)
         fits = convex.rank <= m
         if fits.any():
