@@ -13,5 +13,4 @@ from attnbook.claims.svm import _descent as _descent
 from attnbook.claims.svm import _neighbourhoods as _neighbourhoods
 from attnbook.claims.svm import _sequences as _sequences
 from attnbook.claims.svm import _sequence_paths as _sequence_paths
-from attnbook.claims.svm import _independence as _independence
 from attnbook.claims.svm import _errata as _errata

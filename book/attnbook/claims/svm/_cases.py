@@ -28,9 +28,16 @@ def copies(one: problems.TokenProblem, count: int) -> problems.TokenProblem:
     return problem(*(np.stack([a] * count) for a in (one.X, one.z, one.y, one.v)))
 
 
-def some(problem: problems.TokenProblem, wanted: BoolArray) -> problems.TokenProblem:
-    """The trials in which something holds."""
-    return problem.trial(np.flatnonzero(wanted))
+def some(
+    problem: problems.TokenProblem, wanted: BoolArray, most: int | None = None
+) -> problems.TokenProblem:
+    """The trials in which something holds; at most so many."""
+    return problem.trial(np.flatnonzero(wanted)[:most])
+
+
+def short(problem: problems.TokenProblem, most: int, length: float = 6.0) -> problems.TokenProblem:
+    """At most so many of the trials whose max-margin direction is not too long."""
+    return some(problem, svm.attention_svm(problem).norm < length, most)
 
 
 def every(problem: problems.TokenProblem) -> tuple[problems.TokenProblem, IntArray]:
@@ -39,6 +46,19 @@ def every(problem: problems.TokenProblem) -> tuple[problems.TokenProblem, IntArr
     (trials,) = problem.trials
     repeated = problem.trial(np.tile(np.arange(trials), len(digits)))
     return repeated, np.repeat(digits, trials, axis=0)
+
+
+def in_units(problem: problems.TokenProblem, length: Array) -> problems.TokenProblem:
+    """The same problem for matrices measured in a length of each trial's own."""
+    X, v = problem.X * length[:, None, None, None], problem.v / length[:, None]
+    return problems.TokenProblem(X, problem.z, problem.y, v)
+
+
+def uneven(problem: problems.TokenProblem, rng: np.random.Generator) -> Array:
+    """What to add to the tokens so that the scores of those that are not optimal differ."""
+    rise = rng.uniform(-1.0, 1.0, (*problem.trials, 1, problem.T, 1))
+    wanted = others(problem, problem.optimal)[..., None]
+    return np.where(wanted, rise * problem.v[..., None, None, :], 0.0)
 
 
 def random_selection(problem: problems.TokenProblem, rng: np.random.Generator) -> IntArray:
@@ -100,6 +120,11 @@ def downhill(
     r"""$-\nabla\mathcal L(W)$ free of cancellation: a matrix, and the log of its scale."""
     _, direction, log_scale = model.scaled_grad({"W": W}, problem)
     return -direction["W"], log_scale
+
+
+def cosine(model: models.Attention, problem: problems.TokenProblem, W: Array, V: Array) -> Array:
+    r"""The cosine of $-\nabla\mathcal L(W)$ and $V$."""
+    return inner(unit(downhill(model, problem, W)[0]), unit(V))
 
 
 def push(model: models.Attention, problem: problems.TokenProblem, W: Array, V: Array) -> Array:

@@ -10,7 +10,7 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
 from attnbook.claims.svm import _cases as cases
-from attnbook.claims.svm._existence import SIZES
+from attnbook.claims.svm._existence import wide
 from attnbook.claims.svm._paths import RADII, gone_from, path_limit
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array, IntArray
@@ -18,26 +18,18 @@ from attnlab.checks import Array, IntArray
 
 @measures("svm.theorem-8", instances=20)
 def theorem_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    for first in (False, True):
-        query = "the first token" if first else "independent"
-        for n, T in SIZES:
-            d = theory.svm.enough_dimension(n, T)
-            drawn = problems.sphere(n=n, T=T, d=d, self_attention=first, trials=instances, rng=rng)
-            share = svm.feasibility(drawn, tokens="all").measured["share"]
-            what = f"share of selections that are feasible, n={n} T={T} d={d}, query {query}"
-            yield at_least(what, share, 1.0)
-            rank = np.linalg.matrix_rank(_rows(drawn), tol=1e-10)
-            yield equal(
-                f"rank of the features, n={n} T={T} d={d}, query {query}", rank, n * (T - 1)
-            )
+    for drawn, which in wide(instances, rng):
+        share = svm.feasibility(drawn, tokens="all").measured["share"]
+        yield at_least(f"share of selections that are feasible, {which}", share, 1.0)
+        rank = np.linalg.matrix_rank(_rows(drawn), tol=1e-10)
+        yield equal(f"rank of the features, {which}", rank, drawn.n * (drawn.T - 1))
     drawn = problems.sphere(n=3, T=3, d=3, trials=instances, rng=rng)
     alpha = cases.random_selection(drawn, rng)
     found = svm.attention_svm(drawn, alpha, norm="nuc")
     good = np.isfinite(found.gap)
     least = cases.least_margin(drawn, np.nan_to_num(found.W), alpha)
     yield at_least("nuclear norm: least margin found", np.where(good, least, -np.inf), 1.0 - 1e-9)
-    n, T = 3, 4
-    narrow = problems.sphere(n=n, T=T, d=2, trials=max(instances, 20), rng=rng)
+    narrow = problems.sphere(n=3, T=4, d=2, trials=max(instances, 20), rng=rng)
     share = svm.feasibility(narrow, tokens="all").measured["share"]
     yield at_least("share of selections feasible, n=3 T=4 d=2", share, 1.0, role="outside")
 

@@ -92,9 +92,7 @@ def _long_first_step(instances: int, rng: np.random.Generator) -> Iterator[Measu
         lost = cases.unselected(drawn, -cases.scaled(size, cases.unit(first)), drawn.optimal)[1]
         yield at_most(f"1 - s with eta(0) = {name}, (58)", lost, allowed, role=role)
     # from R on lengths are measured in R: so is the step
-    big = problems.TokenProblem(
-        drawn.X * R[:, None, None, None], drawn.z, drawn.y, drawn.v / R[:, None]
-    )
+    big = cases.in_units(drawn, R)
     yield from settles(big, W / R[:, None, None], "large first step", "correction", step_size=0.02)
 
 

@@ -172,12 +172,10 @@ def _opposing(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
 def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from trapped()
     level = equal_scores(instances, 1, rng)
-    along = rng.uniform(-1.0, 1.0, (*level.trials, 1, level.T, 1)) * level.v[..., None, None, :]
-    others = cases.others(level, level.optimal)[..., None]
+    shift = cases.uneven(level, rng)
     start = rng.uniform(-1.0, 1.0, (*level.trials, level.d, level.d))
     for size in (1e-2, 1e-3):
-        X = level.X + size * np.where(others, along, 0.0)
-        near = problems.TokenProblem(X, level.z, level.y, level.v)
+        near = problems.TokenProblem(level.X + size * shift, level.z, level.y, level.v)
         yield from settles(near, start, f"n = 1, scores within {2 * size:g}", "correction")
     far = problems.sphere(n=1, T=4, d=5, min_gap=0.2, trials=max(20 * instances, 200), rng=rng)
     second = np.argsort(far.scores, axis=-1)[..., -2]

@@ -11,7 +11,7 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.svm import _cases as cases
 from attnlab import curvature, models, optim, problems, svm
-from attnlab.checks import Array, BoolArray
+from attnlab.checks import Array
 
 Params = dict[str, Array]
 
@@ -80,12 +80,7 @@ def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def all_support(instances: int, rng: np.random.Generator) -> problems.TokenProblem:
     """Problems that satisfy B.1: wide tokens, filtered."""
     drawn = problems.sphere(n=2, T=3, d=12, min_gap=0.05, trials=2 * instances + 4, rng=rng)
-    return some(drawn, svm.assumption_b1(drawn).holds, instances)
-
-
-def some(problem: problems.TokenProblem, wanted: BoolArray, most: int) -> problems.TokenProblem:
-    """At most so many of the trials in which something holds."""
-    return problem.trial(np.flatnonzero(wanted)[:most])
+    return cases.some(drawn, svm.assumption_b1(drawn).holds, instances)
 
 
 def equal_scores(instances: int, n: int, rng: np.random.Generator) -> problems.TokenProblem:
@@ -95,7 +90,7 @@ def equal_scores(instances: int, n: int, rng: np.random.Generator) -> problems.T
     good = svm.assumption_b2(twin).holds & (twin.optimal == drawn.optimal).all(axis=-1)
     margin = svm.attention_svm(twin)
     good = good & (np.asarray(margin.status) == "optimal")
-    return some(twin, good & (margin.norm < 8.0), instances)
+    return cases.some(twin, good & (margin.norm < 8.0), instances)
 
 
 @measures("svm.assumption-b")
@@ -168,9 +163,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(what, cosines, 0.0, strictly=True)
         yield at_least(f"{name}: log of the gradient, random W up to norm 1,000", logs, -1e4)
         # lengths scaled until L_W = 1: every trial takes its own step 1 / L_W
-        size = curvature.smoothness(model, inside).W ** -0.5
-        X, v = inside.X * size[:, None, None, None], inside.v / size[:, None]
-        inside = problems.TokenProblem(X, inside.z, inside.y, v)
+        inside = cases.in_units(inside, curvature.smoothness(model, inside).W ** -0.5)
         eta = float(theory.svm.descent_step(1.0))
         run = optim.train(
             model,

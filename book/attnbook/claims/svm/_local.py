@@ -70,8 +70,7 @@ def stays(
     # lengths are measured in sqrt(mu) R, the width of each trial's cone where it begins
     R, mu = constants.radius, constants.mu
     width = np.sqrt(mu) * R
-    X, v = problem.X * width[:, None, None, None], problem.v / width[:, None]
-    big = problems.TokenProblem(X, problem.z, problem.y, v)
+    big = cases.in_units(problem, width)
     model, start = models.Attention(), cases.scaled(R / width, cases.edge(W_mm, mu, rng))
     wanted = {"misfit": lambda params, _: cases.misfit(params["W"], W_mm)}
     # of a unit gradient c = 1, and rho is its cosine with W_alpha
@@ -136,8 +135,8 @@ def _theorem_7(
     for _ in range(30):
         opening = constants.mu * rng.random(problem.trials)
         size = constants.radius * 10.0 ** rng.uniform(0.0, 1.5, problem.trials)
-        G, _ = cases.downhill(model, problem, cases.scaled(size, cases.edge(W, opening, rng)))
-        cosines.append(cases.inner(cases.unit(G), cases.unit(W)))
+        there = cases.scaled(size, cases.edge(W, opening, rng))
+        cosines.append(cases.cosine(model, problem, there, W))
     yield at_least(
         f"{what}: cosine of -gradient and W_alpha in the cone", cosines, 0.0, strictly=True
     )
@@ -177,8 +176,7 @@ def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measureme
 def conjecture_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=10, min_gap=0.05, trials=8 * instances, rng=rng)
     drawn = cases.some(drawn, svm.assumption_b1(drawn).holds)
-    drawn = cases.some(drawn, svm.assumption_d(drawn).holds)
-    drawn = drawn.trial(np.arange(min(drawn.trials[0], instances)))
+    drawn = cases.some(drawn, svm.assumption_d(drawn).holds, instances)
     many, alpha = cases.every(drawn)
     direction = svm.attention_svm(many).W
     wrong = svm.attention_svm(many, alpha).W

@@ -20,8 +20,7 @@ PI = 0.5  # of Lemmas 11 and 14
 def separated(instances: int, rng: np.random.Generator) -> tuple[problems.TokenProblem, Array]:
     """Random problems with a max-margin direction that is not too long, and that direction."""
     drawn = problems.sphere(n=2, T=4, d=6, min_gap=0.1, trials=2 * instances + 4, rng=rng)
-    drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
-    drawn = drawn.trial(np.arange(min(instances, drawn.trials[0])))
+    drawn = cases.short(drawn, instances)
     return drawn, svm.attention_svm(drawn).W
 
 
@@ -111,8 +110,8 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     cosines = []
     for _ in range(40):
         V = cases.edge(W_mm, np.full(drawn.trials, 1e-4), rng)
-        G, _ = cases.downhill(model, drawn, 3.0 * rng.standard_normal(V.shape))
-        cosines.append(cases.inner(cases.unit(G), V).min())
+        W = 3.0 * rng.standard_normal(V.shape)
+        cosines.append(cases.cosine(model, drawn, W, V).min())
     yield at_least("cosine of -gradient and V for W outside the cone", cosines, 0.0, role="outside")
 
 
@@ -147,22 +146,25 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         constants.mu,
         role="correction",
     )
-    found = [
-        cases.inner(
-            *(
-                cases.unit(cases.downhill(model, pair, k * constants.radius * W)[0]),
-                cases.unit(W_mm),
-            )
-        )
-        for k in (1.0, 3.0, 10.0)
-    ]
+    found = [cases.cosine(model, pair, k * constants.radius * W, W_mm) for k in (1.0, 3.0, 10.0)]
     yield at_least("cosine of -grad and W_alpha there, from R of (74) on", found, 0.0)
     many, alpha, W_mm = supported(instances, rng)
-    constants = theory.svm.local_constants(many, W_mm, alpha)
-    near = cases.scaled(np.full(many.trials, 1e-3), cases.unit(W_mm))
-    G, _ = cases.downhill(model, many, near)
-    least_near = cases.inner(cases.unit(G), cases.unit(W_mm))
-    yield at_least("the same in cone_mu at |W| = 0.001, selections with support", least_near, 0.0)
+    least = cases.cosine(model, many, 1e-3 * cases.unit(W_mm), W_mm)
+    yield at_least("the same in cone_mu at |W| = 0.001, selections with support", least, 0.0)
+    yield from _equation_75(many, alpha, W_mm, rng)
+    pair, W_mm, _, _ = crossing()
+    mended = theory.svm.local_constants(pair, W_mm, [0, 0])
+    near = [mended.radius * cases.edge(W_mm, mended.mu * rng.random(), rng) for _ in range(20)]
+    found = [cases.cosine(model, pair, W, W_mm) for W in near]
+    what = "two samples, with the margin 1.02 in delta: cosine of -grad and W_alpha"
+    yield at_least(what, found, 0.0, strictly=True, role="correction")
+
+
+def _equation_75(
+    many: problems.TokenProblem, alpha: IntArray, W_mm: Array, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Both bounds of (75), corrected and in the printed order."""
+    model, constants = models.Attention(), theory.svm.local_constants(many, W_mm, alpha)
     least, most = [], []
     for _ in range(8):
         opening = constants.mu * rng.random((2, *many.trials))
@@ -176,27 +178,11 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             log_found = np.log(cases.inner(G, V)) + log_scale
             least.append(log_found - np.log(low))
             most.append(log_found - np.log(high))
-    yield at_least(
-        "|W| >= R: log of -(grad, V) over its lower bound of (75)", least, 0.0, role="correction"
-    )
-    yield at_most(
-        "|W| >= R: log of -(grad, V) over its upper bound of (75)", most, 0.0, role="correction"
-    )
+    what = "|W| >= R: log of -(grad, V) over its"
+    yield at_least(f"{what} lower bound of (75)", least, 0.0, role="correction")
+    yield at_most(f"{what} upper bound of (75)", most, 0.0, role="correction")
     yield at_least("the same in the printed order, upper bound", most, 0.0, role="step")
     yield at_most("the same in the printed order, lower bound", least, 0.0, role="step")
-    pair, W_mm, _, _ = crossing()
-    mended = theory.svm.local_constants(pair, W_mm, [0, 0])
-    found = []
-    for _ in range(20):
-        W = mended.radius * cases.edge(W_mm, mended.mu * rng.random(), rng)
-        found.append(cases.inner(cases.unit(cases.downhill(model, pair, W)[0]), cases.unit(W_mm)))
-    yield at_least(
-        "two samples, with the margin 1.02 in delta: cosine of -grad and W_alpha",
-        found,
-        0.0,
-        strictly=True,
-        role="correction",
-    )
 
 
 @measures("svm.lemma-14", instances=60)

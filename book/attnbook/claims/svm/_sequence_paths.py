@@ -101,8 +101,7 @@ def corollary_2(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield at_most("distance of Q K' / R from the nuclear direction, R = 10,000", gone, 0.02)
     yield from path_limit("the nuclear direction, K Q'", distances(drawn, 4), "correction")
     causal = problems.causal(n=1, T=3, d=4, min_gap=0.1, trials=3 * instances + 5, rng=rng)
-    causal = cases.some(causal, svm.attention_svm(causal).norm < 6.0)
-    causal = causal.trial(np.arange(min(instances, causal.trials[0])))
+    causal = cases.short(causal, instances)
     for name, problem in (("sequence", drawn), ("causal", causal)):
         yield from path_limit(f"W_mm / |W_mm|, {name}", distances(problem, None), "correction")
     twin = cases.corners()
