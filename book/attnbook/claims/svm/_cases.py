@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import ArrayLike
 
+from attnbook import theory
 from attnlab import models, problems, svm
 from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.models import losses
@@ -27,9 +28,16 @@ def copies(one: problems.TokenProblem, count: int) -> problems.TokenProblem:
     return problem(*(np.stack([a] * count) for a in (one.X, one.z, one.y, one.v)))
 
 
-def some(problem: problems.TokenProblem, wanted: BoolArray) -> problems.TokenProblem:
-    """The trials in which something holds."""
-    return problem.trial(np.flatnonzero(wanted))
+def some(
+    problem: problems.TokenProblem, wanted: BoolArray, most: int | None = None
+) -> problems.TokenProblem:
+    """The trials in which something holds; at most so many."""
+    return problem.trial(np.flatnonzero(wanted)[:most])
+
+
+def short(problem: problems.TokenProblem, most: int, length: float = 6.0) -> problems.TokenProblem:
+    """At most so many of the trials whose max-margin direction is not too long."""
+    return some(problem, svm.attention_svm(problem).norm < length, most)
 
 
 def every(problem: problems.TokenProblem) -> tuple[problems.TokenProblem, IntArray]:
@@ -40,9 +48,49 @@ def every(problem: problems.TokenProblem) -> tuple[problems.TokenProblem, IntArr
     return repeated, np.repeat(digits, trials, axis=0)
 
 
+def in_units(problem: problems.TokenProblem, length: Array) -> problems.TokenProblem:
+    """The same problem for matrices measured in a length of each trial's own."""
+    X, v = problem.X * length[:, None, None, None], problem.v / length[:, None]
+    return problems.TokenProblem(X, problem.z, problem.y, v)
+
+
+def uneven(problem: problems.TokenProblem, rng: np.random.Generator) -> Array:
+    """What to add to the tokens so that the scores of those that are not optimal differ."""
+    rise = rng.uniform(-1.0, 1.0, (*problem.trials, 1, problem.T, 1))
+    wanted = others(problem, problem.optimal)[..., None]
+    return np.where(wanted, rise * problem.v[..., None, None, :], 0.0)
+
+
 def random_selection(problem: problems.TokenProblem, rng: np.random.Generator) -> IntArray:
     """One token a sample, uniformly."""
     return rng.integers(problem.T, size=(*problem.trials, problem.n))
+
+
+def at(values: Array, tokens: IntArray) -> Array:
+    """The entry of each row that belongs to the selected token, ``(..., n)``."""
+    return np.asarray(np.take_along_axis(values, tokens[..., None], axis=-1)[..., 0])
+
+
+def lead(problem: problems.TokenProblem, tokens: IntArray) -> Array:
+    """By how much the selected token outscores each token, ``(..., n, T)``."""
+    return np.asarray(at(problem.scores, tokens)[..., None] - problem.scores)
+
+
+def others(problem: problems.TokenProblem, tokens: IntArray) -> BoolArray:
+    """True at the tokens that are not selected, ``(..., n, T)``."""
+    return np.asarray(np.arange(problem.T) != tokens[..., None])
+
+
+def least_margin(problem: problems.TokenProblem, W: Array, tokens: IntArray | None = None) -> Array:
+    """The smallest margin over samples and tokens, one number a trial."""
+    alpha = problem.optimal if tokens is None else tokens
+    margins = theory.svm.token_margins(problem, W, alpha)
+    return np.asarray(np.where(others(problem, alpha), margins, np.inf).min(axis=(-1, -2)))
+
+
+def norm(W: Array) -> Array:
+    """Frobenius norms of matrices."""
+    return np.asarray(np.linalg.norm(W, axis=(-1, -2)))
 
 
 def unit(W: Array) -> Array:
@@ -74,6 +122,43 @@ def downhill(
     return -direction["W"], log_scale
 
 
+def cosine(model: models.Attention, problem: problems.TokenProblem, W: Array, V: Array) -> Array:
+    r"""The cosine of $-\nabla\mathcal L(W)$ and $V$."""
+    return inner(unit(downhill(model, problem, W)[0]), unit(V))
+
+
+def push(model: models.Attention, problem: problems.TokenProblem, W: Array, V: Array) -> Array:
+    r"""$-\langle\nabla\mathcal L(W),V\rangle$, one number a trial."""
+    G, log_scale = downhill(model, problem, W)
+    return np.asarray(inner(G, V) * np.exp(log_scale))
+
+
+def unselected(problem: problems.TokenProblem, W: Array, tokens: IntArray) -> tuple[Array, Array]:
+    """Shares of the other tokens among themselves, and $1-s$ of the selected: no cancellation."""
+    margins = theory.svm.token_margins(problem, W, tokens)
+    gaps = np.where(others(problem, tokens), -margins, -np.inf)
+    top = gaps.max(axis=-1, keepdims=True)
+    among = np.exp(gaps - top)
+    total = among.sum(axis=-1, keepdims=True)
+    log_odds = (top + np.log(total))[..., 0]
+    return among / total, np.exp(-np.logaddexp(0.0, -log_odds))
+
+
+def allowance(problem: problems.TokenProblem, W_mm: Array, mu: Array | float) -> Array:
+    """What inequality 58 allows $1-s$ to be, sample by sample."""
+    most = 4.0 * theory.svm.span(problem) * theory.svm.reach(problem, W_mm, differences=True)
+    return np.asarray((mu / most)[..., None] * theory.svm.score_gaps(problem)[0])
+
+
+def gain(
+    model: models.Attention, problem: problems.TokenProblem, W: Array, eta: Array
+) -> tuple[Array, Array]:
+    """How far a step lowers the loss, and half the step times the squared gradient."""
+    loss, grads = model.value_and_grad({"W": W}, problem)
+    after = model.value_and_grad({"W": W - scaled(eta, grads["W"])}, problem)[0]
+    return loss - after, 0.5 * eta * inner(grads["W"], grads["W"])
+
+
 def steepness(model: models.Attention, problem: problems.TokenProblem, W: Array) -> Array:
     r"""$|\ell'_i|$ at $W$."""
     return -losses()[model.loss].slope(problem.y * model.forward({"W": W}, problem))
@@ -81,10 +166,9 @@ def steepness(model: models.Attention, problem: problems.TokenProblem, W: Array)
 
 def loss_above(problem: problems.TokenProblem, W: Array, alpha: IntArray) -> Array:
     """Logistic loss above that of a selection, without cancellation."""
-    own = np.take_along_axis(problem.scores, alpha[..., None], axis=-1)
     seen = models.Attention().attention({"W": W}, problem)
-    lost = (seen * (own - problem.scores)).sum(axis=-1)
-    return np.asarray(losses()["logistic"].excess(own[..., 0], lost).mean(axis=-1))
+    lost = (seen * lead(problem, alpha)).sum(axis=-1)
+    return np.asarray(losses()["logistic"].excess(at(problem.scores, alpha), lost).mean(axis=-1))
 
 
 def edge(W: Array, opening: Array, rng: np.random.Generator) -> Array:

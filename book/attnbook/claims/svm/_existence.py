@@ -1,4 +1,4 @@
-"""Scores, when the attention SVM has a solution, and what its solutions look like."""
+"""Scores, when the attention SVM has a solution and why, and what its solutions look like."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, problems, svm
+from attnlab.checks import Array, IntArray
 
 SIZES = ((3, 4), (4, 3), (2, 5))  # (n, T)
+RANK = 1e-10  # singular values below this are 0
+
+
+def wide(instances: int, rng: np.random.Generator) -> Iterator[tuple[problems.TokenProblem, str]]:
+    """Data of the least dimension that Theorem 1 asks for, and what they are."""
+    for first in (False, True):
+        for n, T in SIZES:
+            d = theory.svm.enough_dimension(n, T)
+            drawn = problems.sphere(n=n, T=T, d=d, self_attention=first, trials=instances, rng=rng)
+            yield drawn, f"n={n} T={T} d={d}, query {'the first token' if first else 'independent'}"
 
 
 @measures("svm.definition-1")
@@ -21,7 +32,7 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     drawn = cases.separated(3, 4, 5, instances, rng)
     alpha = cases.random_selection(drawn, rng)
     there = {"W": 60.0 * svm.attention_svm(drawn, alpha).W}
-    score = np.take_along_axis(drawn.scores, alpha[..., None], axis=-1)[..., 0]
+    score = cases.at(drawn.scores, alpha)
     output = drawn.y * model.forward(there, drawn)
     yield equal("label times output with attention on one token, its score", output, score, size=1)
     best = model.value_and_grad({"W": 60.0 * svm.attention_svm(drawn).W}, drawn)[0]
@@ -36,16 +47,9 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
 
 @measures("svm.theorem-1")
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    for first in (False, True):
-        for n, T in SIZES:
-            d = theory.svm.enough_dimension(n, T)
-            drawn = problems.sphere(n=n, T=T, d=d, self_attention=first, trials=instances, rng=rng)
-            W = np.nan_to_num(svm.attention_svm(drawn).W)
-            margins = theory.svm.token_margins(drawn, W)
-            others = np.arange(T) != drawn.optimal[..., None]
-            query = "the first token" if first else "independent"
-            what = f"least margin found, n={n} T={T} d={d}, query {query}"
-            yield at_least(what, np.where(others, margins, np.inf).min(axis=(-1, -2)), 1.0)
+    for drawn, which in wide(instances, rng):
+        W = np.nan_to_num(svm.attention_svm(drawn).W)
+        yield at_least(f"least margin found, {which}", cases.least_margin(drawn, W), 1.0)
     narrow = problems.sphere(n=3, T=4, d=2, trials=max(instances, 30), rng=rng)
     solved = svm.attention_svm(narrow).status == "optimal"
     yield at_least("feasible with d below the bound", solved, 1.0, role="outside")
@@ -83,3 +87,81 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("what leaving the span changes of the margins", kept, 1e-9)
     rank = np.linalg.matrix_rank(more, tol=1e-6)
     yield at_most("rank of a feasible W that is not of least norm", rank, 2, role="outside")
+
+
+def _last(problem: problems.TokenProblem) -> tuple[Array, Array]:
+    r"""Projection on the complement of the earlier queries, and $\bar z_n$, for each trial."""
+    earlier = problem.z[..., :-1, :]
+    off = np.eye(problem.d) - np.linalg.pinv(earlier) @ earlier
+    return off, (off @ problem.z[..., -1, :, None])[..., 0]
+
+
+@measures("svm.claim-e1")
+def claim_e1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    for drawn, which in wide(instances, rng):
+        rank = _rank(drawn, cases.random_selection(drawn, rng))
+        yield equal(f"rank of the projected features, {which}", rank, drawn.T - 1)
+    for n, T, d in ((4, 3, 3), (2, 5, 3)):  # d < n, d < T - 1
+        narrow = problems.sphere(n=n, T=T, d=d, trials=instances, rng=rng)
+        rank = _rank(narrow, cases.random_selection(narrow, rng))
+        yield equal(f"the same with n={n} T={T} d={d}", rank, T - 1, role="outside")
+
+
+def _rank(problem: problems.TokenProblem, alpha: IntArray) -> Array:
+    last = np.take_along_axis(problem.X[:, -1], alpha[:, -1, None, None], axis=-2)
+    rows = (last - problem.X[:, -1])[..., :, None] * _last(problem)[1][:, None, None, :]
+    return np.asarray(np.linalg.matrix_rank(rows.reshape(*rows.shape[:2], -1), tol=RANK))
+
+
+@measures("svm.claim-e2")
+def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    n, T, d = 3, 4, 5
+    drawn = problems.sphere(n=n, T=T, d=d, trials=instances, rng=rng)
+    alpha = cases.random_selection(drawn, rng)
+    F = theory.svm.features(drawn, alpha)
+    off, bar = _last(drawn)
+    A = rng.standard_normal((instances, d, d))
+    earlier = F[:, :-1].reshape(instances, -1, d, d)
+    for what, inside, role in (
+        ("column", off @ A, "step"),
+        ("row", A @ off, "correction"),
+    ):
+        seen = np.abs(cases.inner(earlier, inside[:, None])).max(axis=-1)
+        yield at_most(
+            f"{what} space in Z: inner product with an earlier feature", seen, 1e-9, role=role
+        )
+    others = np.arange(T) != alpha[:, -1, None]
+    wanted = F[:, -1] @ off[:, None]
+    left = np.take_along_axis(drawn.X[:, -1], alpha[:, -1, None, None], axis=-2) - drawn.X[:, -1]
+    rows = left[..., :, None] * bar[:, None, None, :]
+    gone = cases.norm(wanted - rows)[others]
+    yield at_most(
+        "projected features, (x_alpha - x_t) times z-bar: distance", gone, 1e-9, role="correction"
+    )
+    single = drawn.X[:, -1][..., :, None] * drawn.z[:, -1][:, None, None, :]
+    gone = cases.norm(single @ off[:, None] - rows)[others]
+    yield at_most("projected x_t times z, the same: distance", gone, 1e-9)
+
+
+@measures("svm.lemma-17", instances=200)
+def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    n, m, p, q = 4, 3, 12, 5
+    A = rng.standard_normal((instances, n, p))
+    null = np.linalg.svd(A)[2][:, n:]  # rows: a basis of the null space
+    mix = np.linalg.qr(rng.standard_normal((instances, p - n, q)))[0]
+    P = mix.swapaxes(1, 2) @ null  # an orthonormal basis of a subspace
+    for size in (1.0, 1e-4):
+        inside = rng.standard_normal((instances, m, q)) @ P
+        B = rng.standard_normal((instances, m, n)) @ A + size * inside
+        seen = np.linalg.matrix_rank(B @ P.swapaxes(1, 2), tol=1e-9)
+        yield equal(f"rank of the rows of B on P, part {size:g}", seen, m)
+        joined = np.concatenate([A, B], axis=1)
+        yield equal(
+            f"rank of [A; B], part {size:g}", np.linalg.matrix_rank(joined, tol=1e-9), n + m
+        )
+        least = np.linalg.svd(joined, compute_uv=False)[:, -1]
+        yield at_least(f"its least singular value, part {size:g}", least, 0.0, strictly=True)
+    B = rng.standard_normal((instances, m, n)) @ A
+    joined = np.concatenate([A, B], axis=1)
+    rank = np.linalg.matrix_rank(joined, tol=1e-9)
+    yield equal("rank of [A; B] with P the row space of A", rank, n + m, role="outside")

@@ -1,4 +1,4 @@
-"""Global convergence of gradient descent: Theorems 4 to 6, Assumption C."""
+"""Global convergence of gradient descent: Theorems 4 and 5."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ def trapped() -> Iterator[Measurement]:
         if problem is fixed:
             yield equal(f"{what}: step 1 / L_W", eta, 1.67e-3, within=2e-3, role="correction")
         run = optim.train(model, problem, optim.GD(eta), 8000, params={"W": start}, every=8000)
-        seen = model.attention(run.params, problem)
-        best = np.take_along_axis(seen, problem.optimal[:, None], axis=-1)
+        best = cases.at(model.attention(run.params, problem), problem.optimal)
         yield at_least(
             f"{what}: least attention on an optimal token after descent", best.min(), 0.5
         )
@@ -105,6 +104,34 @@ def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         role="correction",
     )
     yield from _opposing(rng, 4 * instances)
+    yield from _two_ways()
+
+
+def _two_ways() -> Iterator[Measurement]:
+    """The bias paper's two samples, from short and long matrices of the wrong direction."""
+    model, drawn = models.Attention(), problems.bad_direction()
+    best, bad = svm.attention_svm(drawn), svm.attention_svm(drawn, [1, 1])
+    F = theory.svm.features(drawn)[[0, 1], 1 - drawn.optimal].reshape(2, -1)
+    W = 3.0 * bad.W
+    odds = model.attention({"W": W}, drawn).prod(axis=-1)
+    weights = cases.steepness(model, drawn, W) * theory.svm.score_gaps(drawn)[0] * odds
+    what = "threshold of w_2 / w_1 for running away, its value at 3 W_alpha"
+    low = theory.svm.opposing_threshold(F @ F.T)
+    yield at_least(what, low, weights[1] / weights[0], role="correction")
+    along = bad.W / bad.norm
+    both, start = cases.copies(drawn, 2), {"W": np.stack([along, 2.0 * along])}
+    rule = optim.GD(float(theory.svm.descent_step(curvature.smoothness(model, drawn).W)))
+    run = optim.train(model, both, rule, 5000, params=start, record="norm", every=2500)
+    near, size = svm.correlation(run.params["W"], bad.W), run.history["norm_W"]
+    what = "correlation with W_alpha after descent from |W(0)| = 1 and 2"
+    yield at_least(what, near, 0.9999, role="correction")
+    yield at_least(
+        "growth of |W| there", np.diff(size, axis=0), 0.0, strictly=True, role="correction"
+    )
+    short = {"W": 0.3 * along}
+    run = optim.train(model, drawn, optim.NormalizedGD(0.1), 500, params=short, record=())
+    near = svm.correlation(run.params["W"], best.W)
+    yield at_least("correlation with W_mm from |W(0)| = 0.3", near, 0.999, role="correction")
 
 
 def _opposing(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -145,12 +172,10 @@ def _opposing(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
 def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from trapped()
     level = equal_scores(instances, 1, rng)
-    along = rng.uniform(-1.0, 1.0, (*level.trials, 1, level.T, 1)) * level.v[..., None, None, :]
-    others = (np.arange(level.T) != level.optimal[..., None])[..., None]
+    shift = cases.uneven(level, rng)
     start = rng.uniform(-1.0, 1.0, (*level.trials, level.d, level.d))
     for size in (1e-2, 1e-3):
-        X = level.X + size * np.where(others, along, 0.0)
-        near = problems.TokenProblem(X, level.z, level.y, level.v)
+        near = problems.TokenProblem(level.X + size * shift, level.z, level.y, level.v)
         yield from settles(near, start, f"n = 1, scores within {2 * size:g}", "correction")
     far = problems.sphere(n=1, T=4, d=5, min_gap=0.2, trials=max(20 * instances, 200), rng=rng)
     second = np.argsort(far.scores, axis=-1)[..., -2]
@@ -159,113 +184,10 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     far, W = cases.some(far, stays), margin.W[stays]
     model = models.Attention()
     run = optim.train(model, far, optim.NormalizedGD(0.1), 2000, params={"W": 40.0 * W}, every=2000)
-    best = np.take_along_axis(model.attention(run.params, far), far.optimal[..., None], axis=-1)
+    best = cases.at(model.attention(run.params, far), far.optimal)
     yield at_least(
         "n = 1, unequal scores, start at a local optimum: attention on opt",
         best,
         0.5,
         role="outside",
     )
-
-
-@measures("svm.assumption-c", instances=300)
-def assumption_c(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    drawn = problems.sphere(n=4, T=4, d=8, trials=instances, rng=rng)
-    model = models.Attention(start="zero")
-    zero = model.init(drawn)
-    mean = drawn.scores.mean(axis=-1, keepdims=True)
-    weight = -cases.steepness(model, drawn, zero["W"])[..., None] * (drawn.scores - mean) / 16.0
-    G = np.einsum("bnt,bntd,bne->bde", weight, drawn.X, drawn.z)
-    own = model.value_and_grad(zero, drawn)[1]["W"]
-    yield equal("gradient at 0, its closed form", own, G, size=np.abs(own).max())
-    found = svm.assumption_c(drawn)
-    others = np.arange(4) != drawn.optimal[..., None]
-    least = np.where(others, theory.svm.token_margins(drawn, -G), np.inf).min(axis=(-1, -2))
-    holds = np.asarray(found.holds)
-    yield at_least(
-        "least margin of -gradient(0), instances inside", least[holds], 0.0, strictly=True
-    )
-    logits = {"W": -own[holds]}
-    seen = model.attention(logits, cases.some(drawn, holds))
-    inside = cases.some(drawn, holds)
-    best = np.take_along_axis(seen, inside.optimal[..., None], axis=-1)[..., 0]
-    yield at_least("attention on opt after a step of size 1, 1/T", best, 0.25, strictly=True)
-    yield at_least("least margin of -gradient(0), all instances", least, 0.0, role="outside")
-
-
-@measures("svm.theorem-6", instances=60)
-def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    model = models.Attention(start="zero")
-    trap = cases.detour()
-    yield at_least("3 samples: Assumption C holds", svm.assumption_c(trap).holds, 1.0)
-    first = model.value_and_grad(model.init(trap), trap)[1]["W"]
-    margin = svm.attention_svm(trap)
-    L = curvature.smoothness(model, trap).W
-    mu = _opening(trap, -first)
-    for what, W, role in (
-        ("first step 1 / |W_mm|", -first / margin.norm, "statement"),
-        (
-            "first step to the radius of Lemma 12",
-            -cases.unit(first) * theory.svm.lemma_12_radius(trap, margin.W, mu),
-            "correction",
-        ),
-    ):
-        run = optim.train(
-            model,
-            trap,
-            optim.GD(float(theory.svm.descent_step(L))),
-            8000,
-            params={"W": W},
-            every=8000,
-        )
-        seen = np.take_along_axis(model.attention(run.params, trap), trap.optimal[:, None], axis=-1)
-        yield at_least(
-            f"{what}: least attention on an optimal token after 8,000 steps",
-            seen.min(),
-            0.5,
-            role=role,
-        )
-    yield from _single_margins()
-    drawn = problems.sphere(n=4, T=4, d=8, min_gap=0.05, trials=6 * instances, rng=rng)
-    good = np.asarray(svm.assumption_c(drawn).holds) & (svm.attention_svm(drawn).norm < 8.0)
-    drawn = cases.some(drawn, good)
-    first = model.value_and_grad(model.init(drawn), drawn)[1]["W"]
-    mu = _opening(drawn, -first)
-    drawn, first, mu = cases.some(drawn, mu > 0.02), first[mu > 0.02], mu[mu > 0.02]
-    margin = svm.attention_svm(drawn)
-    R = theory.svm.lemma_12_radius(drawn, margin.W, mu)
-    W = -cases.scaled(R, cases.unit(first))
-    others = np.arange(4) != drawn.optimal[..., None]
-    least = np.where(others, theory.svm.token_margins(drawn, W), np.inf).min(axis=(-1, -2))
-    yield at_least(
-        "least margin of W(1), mu Theta R",
-        least,
-        mu / margin.norm * R * (1 - 1e-9),
-        role="correction",
-    )
-    # from R on lengths are measured in R: so is the step
-    big = problems.TokenProblem(
-        drawn.X * R[:, None, None, None], drawn.z, drawn.y, drawn.v / R[:, None]
-    )
-    yield from settles(big, W / R[:, None, None], "large first step", "correction", step_size=0.02)
-
-
-def _single_margins() -> Iterator[Measurement]:
-    """Equation 63a: inside the cone the gradient raises every single margin."""
-    opposed, model = cases.opposed(-0.95), models.Attention(start="zero")
-    F = theory.svm.features(opposed)[[0, 1], 1 - opposed.optimal].reshape(2, -1)
-    W = (np.linalg.pinv(F) @ np.array([0.5, 1.5])).reshape(3, 3)  # margins of that ratio
-    mu = _opening(opposed, W)
-    W_mm = svm.attention_svm(opposed).W
-    W = cases.unit(W) * theory.svm.lemma_12_radius(opposed, W_mm, mu)
-    G, _ = cases.downhill(model, opposed, W)
-    rise = theory.svm.token_margins(opposed, cases.unit(G))[[0, 1], 1 - opposed.optimal]
-    yield at_least("least margin of -gradient in the cone (63a)", rise, 0.0, role="step")
-
-
-def _opening(problem: problems.TokenProblem, W: Array) -> Array:
-    r"""The largest $\mu$ with $W\in S_\mu$: the least margin of $\|W^{mm}\|W/\|W\|$."""
-    size = svm.attention_svm(problem).norm
-    others = np.arange(problem.T) != problem.optimal[..., None]
-    margins = theory.svm.token_margins(problem, cases.unit(W))
-    return np.asarray(size * np.where(others, margins, np.inf).min(axis=(-1, -2)))

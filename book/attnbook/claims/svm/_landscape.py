@@ -8,10 +8,10 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.svm import _cases as cases
 from attnlab import curvature, models, optim, problems, svm
-from attnlab.checks import Array, BoolArray
+from attnlab.checks import Array
 
 Params = dict[str, Array]
 
@@ -22,7 +22,7 @@ def _change(
     """How far the gradient and the parameter ``name`` are apart."""
     grads = [model.value_and_grad(params, problem)[1][name] for params in (one, two)]
     pairs = ((grads[0], grads[1]), (one[name], two[name]))
-    gone, moved = (np.linalg.norm(a - b, axis=(-1, -2)) for a, b in pairs)
+    gone, moved = (cases.norm(a - b) for a, b in pairs)
     return gone, moved
 
 
@@ -50,7 +50,9 @@ def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
     model = models.Attention(factors=5)
     K, Q, dK, dQ = (rng.standard_normal((instances, 5, 5)) for _ in range(4))
-    for c in (1.0, 1e2, 1e5):
+    sizes = (1.0, 1e2, 1e5)  # the product K Q' stays as it is
+    bends: dict[str, list[float]] = {"K": [], "Q": []}
+    for c in sizes:
         start = {"K": K / c, "Q": c * Q}
         ends = {
             "K": {"K": K / c + 1e-3 * dK / c, "Q": c * Q},
@@ -68,17 +70,17 @@ def lemma_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             what = f"change of the gradient in {name}, other factor scaled by {c:g}"
             yield at_most(f"{what}, L printed", gone, L_printed * moved)
             yield at_most(f"{what}, L corrected", gone, L_right * moved, role="correction")
+            bends[name].append((gone / moved).mean())
+    for name, found in bends.items():
+        what, power = f"power of the other factor in the curvature in {name}", slope(sizes, found)
+        yield equal(f"{what}, printed", power, 1.0)
+        yield equal(f"{what}, corrected", power, 2.0, within=1e-6, role="correction")
 
 
 def all_support(instances: int, rng: np.random.Generator) -> problems.TokenProblem:
     """Problems that satisfy B.1: wide tokens, filtered."""
     drawn = problems.sphere(n=2, T=3, d=12, min_gap=0.05, trials=2 * instances + 4, rng=rng)
-    return some(drawn, svm.assumption_b1(drawn).holds, instances)
-
-
-def some(problem: problems.TokenProblem, wanted: BoolArray, most: int) -> problems.TokenProblem:
-    """At most so many of the trials in which something holds."""
-    return problem.trial(np.flatnonzero(wanted)[:most])
+    return cases.some(drawn, svm.assumption_b1(drawn).holds, instances)
 
 
 def equal_scores(instances: int, n: int, rng: np.random.Generator) -> problems.TokenProblem:
@@ -88,23 +90,19 @@ def equal_scores(instances: int, n: int, rng: np.random.Generator) -> problems.T
     good = svm.assumption_b2(twin).holds & (twin.optimal == drawn.optimal).all(axis=-1)
     margin = svm.attention_svm(twin)
     good = good & (np.asarray(margin.status) == "optimal")
-    return some(twin, good & (margin.norm < 8.0), instances)
+    return cases.some(twin, good & (margin.norm < 8.0), instances)
 
 
 @measures("svm.assumption-b")
 def assumption_b(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     inside = all_support(instances, rng)
     margin = svm.attention_svm(inside)
-    others = np.arange(inside.T) != inside.optimal[..., None]
-    margins = np.where(others, theory.svm.token_margins(inside, margin.W), 1.0)
+    lead = theory.svm.token_margins(inside, margin.W)
+    margins = np.where(cases.others(inside, inside.optimal), lead, 1.0)
     yield equal("B.1: margins of all tokens that are not selected, 1", margins, 1.0, within=1e-6)
-    (B,) = inside.trials
-    F = theory.svm.features(inside).reshape(B, -1, inside.d**2)
-    least = np.linalg.pinv(F) @ others.reshape(B, -1, 1).astype(float)
-    apart = np.linalg.norm(least[..., 0].reshape(margin.W.shape) - margin.W, axis=(-1, -2))
-    yield at_most(
-        "B.1: distance of W_mm from the least-norm interpolator", apart / margin.norm, 1e-6
-    )
+    apart = cases.norm(_interpolator(inside) - margin.W) / margin.norm
+    what = "distance of W_mm from the least-norm interpolator of margins 1"
+    yield at_most(f"B.1: {what}", apart, 1e-6)
     edge = cases.problem([[[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]]], [[1.0, 0.0]], [1.0], [1.0, 0.1])
     found = svm.attention_svm(edge)
     yield equal(
@@ -131,6 +129,19 @@ def assumption_b(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         1e-9,
         role="outside",
     )
+    few = problems.sphere(n=2, T=3, d=4, trials=instances + 20, rng=rng)
+    found = svm.attention_svm(few)
+    clear = found.margins.max(axis=(-1, -2)) > 1.01
+    apart = (cases.norm(_interpolator(few) - found.W) / found.norm)[clear]
+    yield at_most(f"without B.1: least {what}", apart.min(), 1e-6, role="outside")
+
+
+def _interpolator(problem: problems.TokenProblem) -> Array:
+    """The least-norm W whose margins are all 1."""
+    (B,), wanted = problem.trials, cases.others(problem, problem.optimal)
+    F = theory.svm.features(problem).reshape(B, -1, problem.d**2)
+    found = np.linalg.pinv(F) @ wanted.reshape(B, -1, 1).astype(float)
+    return np.asarray(found.reshape(B, problem.d, problem.d))
 
 
 @measures("svm.theorem-3", instances=8)
@@ -152,9 +163,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(what, cosines, 0.0, strictly=True)
         yield at_least(f"{name}: log of the gradient, random W up to norm 1,000", logs, -1e4)
         # lengths scaled until L_W = 1: every trial takes its own step 1 / L_W
-        size = curvature.smoothness(model, inside).W ** -0.5
-        X, v = inside.X * size[:, None, None, None], inside.v / size[:, None]
-        inside = problems.TokenProblem(X, inside.z, inside.y, v)
+        inside = cases.in_units(inside, curvature.smoothness(model, inside).W ** -0.5)
         eta = float(theory.svm.descent_step(1.0))
         run = optim.train(
             model,

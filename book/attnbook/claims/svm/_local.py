@@ -23,10 +23,9 @@ def definition_2(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     found = svm.locally_optimal(drawn, alpha)
     margins = theory.svm.token_margins(drawn, found.margin.W, alpha)
     yield equal("margins of support tokens, 1", margins[found.neighbours], 1.0, within=1e-6)
-    far = ~found.neighbours & (np.arange(4) != alpha[..., None])
+    far = ~found.neighbours & cases.others(drawn, alpha)
     yield at_least("margins of the other tokens, 1", margins[far], 1.0, strictly=True)
-    lead = np.take_along_axis(drawn.scores, alpha[..., None], axis=-1) - drawn.scores
-    least = np.where(found.neighbours, lead, np.inf).min(axis=(-1, -2))
+    least = np.where(found.neighbours, cases.lead(drawn, alpha), np.inf).min(axis=(-1, -2))
     own = np.asarray(found.as_printed)
     yield at_least(
         "least lead of locally optimal tokens over support tokens", least[own], 0.0, strictly=True
@@ -52,8 +51,7 @@ def local_selections(
     found = svm.locally_optimal(many, alpha)
     supported = found.neighbours.any(axis=-1).all(axis=-1)
     other = (alpha != many.optimal).any(axis=-1)
-    lead = np.take_along_axis(many.scores, alpha[..., None], axis=-1) - many.scores
-    clear = np.where(found.neighbours, lead, np.inf).min(axis=(-1, -2)) > 0.02
+    clear = np.where(found.neighbours, cases.lead(many, alpha), np.inf).min(axis=(-1, -2)) > 0.02
     picked = np.flatnonzero(
         found.as_printed & supported & other & clear & (found.margin.norm < 8.0)
     )[:most]
@@ -72,8 +70,7 @@ def stays(
     # lengths are measured in sqrt(mu) R, the width of each trial's cone where it begins
     R, mu = constants.radius, constants.mu
     width = np.sqrt(mu) * R
-    X, v = problem.X * width[:, None, None, None], problem.v / width[:, None]
-    big = problems.TokenProblem(X, problem.z, problem.y, v)
+    big = cases.in_units(problem, width)
     model, start = models.Attention(), cases.scaled(R / width, cases.edge(W_mm, mu, rng))
     wanted = {"misfit": lambda params, _: cases.misfit(params["W"], W_mm)}
     # of a unit gradient c = 1, and rho is its cosine with W_alpha
@@ -122,6 +119,11 @@ def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_least(
         "correlation with W_alpha, alpha not locally optimal", near, 0.99, role="outside"
     )
+    model, W = models.Attention(), rng.standard_normal((*drawn.trials, drawn.d, drawn.d))
+    steep = [model.value_and_grad({"W": R * W}, drawn)[1]["W"] for R in (0.0, 0.1, 1.0, 10.0)]
+    size = np.linalg.norm(drawn.X, 2, axis=(-1, -2)) ** 2 * np.linalg.norm(drawn.z, axis=-1)
+    c = size.mean(axis=-1) * np.linalg.norm(drawn.v, axis=-1)
+    yield at_most("|grad L| at random W, c of (13)", cases.norm(np.array(steep)), c)
 
 
 def _theorem_7(
@@ -133,8 +135,8 @@ def _theorem_7(
     for _ in range(30):
         opening = constants.mu * rng.random(problem.trials)
         size = constants.radius * 10.0 ** rng.uniform(0.0, 1.5, problem.trials)
-        G, _ = cases.downhill(model, problem, cases.scaled(size, cases.edge(W, opening, rng)))
-        cosines.append(cases.inner(cases.unit(G), cases.unit(W)))
+        there = cases.scaled(size, cases.edge(W, opening, rng))
+        cosines.append(cases.cosine(model, problem, there, W))
     yield at_least(
         f"{what}: cosine of -gradient and W_alpha in the cone", cosines, 0.0, strictly=True
     )
@@ -154,7 +156,7 @@ def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least("opt is locally optimal", local[~wrong], 1)
     margin = svm.attention_svm(many, alpha)
     margins = theory.svm.token_margins(many, margin.W, alpha)
-    at_opt = np.take_along_axis(margins, many.optimal[..., None], axis=-1)[..., 0]
+    at_opt = cases.at(margins, many.optimal)
     nearest = np.where(alpha != many.optimal, at_opt, np.inf).min(axis=-1)
     yield equal(
         "least margin of an optimal token not selected, 1", nearest[wrong], 1.0, within=1e-6
@@ -174,8 +176,7 @@ def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measureme
 def conjecture_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=10, min_gap=0.05, trials=8 * instances, rng=rng)
     drawn = cases.some(drawn, svm.assumption_b1(drawn).holds)
-    drawn = cases.some(drawn, svm.assumption_d(drawn).holds)
-    drawn = drawn.trial(np.arange(min(drawn.trials[0], instances)))
+    drawn = cases.some(drawn, svm.assumption_d(drawn).holds, instances)
     many, alpha = cases.every(drawn)
     direction = svm.attention_svm(many).W
     wrong = svm.attention_svm(many, alpha).W
@@ -195,8 +196,7 @@ def conjecture_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
             record=[misfit],
             every=steps,
         )
-        seen = model.attention(run.params, many)
-        best = np.take_along_axis(seen, many.optimal[..., None], axis=-1)
+        best = cases.at(model.attention(run.params, many), many.optimal)
         yield at_least(f"from {what}: least attention on an optimal token", best, 0.5)
         gaps = np.maximum(run.history["misfit"][1:], 1e-15)
         powers = [slope(steps, trial) for trial in gaps.T]

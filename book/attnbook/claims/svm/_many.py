@@ -54,7 +54,7 @@ def equation_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_least("correlation with both parts, with the direction alone", near, alone - 1e-9)
     known = theory.svm.equivalent_correlation(W, finite, general.W)
     yield equal("correlation, its closed form", near, known, within=1e-6)
-    apart = cases.inner(finite, general.W) / np.linalg.norm(finite, axis=(1, 2)) / general.norm
+    apart = cases.inner(finite, general.W) / cases.norm(finite) / general.norm
     yield at_most("cosine of the finite part and the direction", np.abs(apart), 1e-9)
     one = svm.attention_svm(drawn, seen.argmax(axis=-1))
     single = svm.correlation(W, one.W).mean()

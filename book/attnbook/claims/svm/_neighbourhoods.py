@@ -20,8 +20,7 @@ PI = 0.5  # of Lemmas 11 and 14
 def separated(instances: int, rng: np.random.Generator) -> tuple[problems.TokenProblem, Array]:
     """Random problems with a max-margin direction that is not too long, and that direction."""
     drawn = problems.sphere(n=2, T=4, d=6, min_gap=0.1, trials=2 * instances + 4, rng=rng)
-    drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
-    drawn = drawn.trial(np.arange(min(instances, drawn.trials[0])))
+    drawn = cases.short(drawn, instances)
     return drawn, svm.attention_svm(drawn).W
 
 
@@ -31,9 +30,7 @@ def inside(
     r"""Unit matrices near the direction, and the largest $\mu$ with which they lie in $S_\mu$."""
     opening = 10.0 ** rng.uniform(-5.0, -2.0, problem.trials)
     V = cases.edge(W_mm, opening, rng)
-    others = np.arange(problem.T) != problem.optimal[..., None]
-    margins = np.where(others, theory.svm.token_margins(problem, V), np.inf)
-    return V, margins.min(axis=(-1, -2)) * np.linalg.norm(W_mm, axis=(-1, -2))
+    return V, cases.least_margin(problem, V) * cases.norm(W_mm)
 
 
 def slope_ratio(problem: problems.TokenProblem) -> float:
@@ -73,7 +70,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     W = square.norm * (np.cos(angle) * np.diag([1.0, 0.0]) + np.sin(angle) * np.diag([0.0, 1.0]))
     margins = theory.svm.token_margins(crossed, W)
     own = theory.svm.token_margins(crossed, square.W)
-    others = np.arange(2) != crossed.optimal[..., None]
+    others = cases.others(crossed, crossed.optimal)
     each = (margins / np.where(others, own, 1.0))[..., others]
     what = "sample by sample (49): margin of W over that of W_mm at equal length, 1 + pi = 1.1"
     yield at_most(what, each, 1.1, role="step")
@@ -90,7 +87,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     model = models.Attention()
     drawn, W_mm = separated(instances, rng)
-    length = np.linalg.norm(W_mm, axis=(-1, -2))
+    length = cases.norm(W_mm)
     least, most = [], []
     for _ in range(8):
         (V, mu), (W, nu) = (inside(drawn, W_mm, rng) for _ in range(2))
@@ -99,8 +96,7 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         part, mu = cases.some(drawn, good), mu[good]
         R = theory.svm.lemma_12_radius(part, W_mm[good], mu)
         W, V = cases.scaled(R, W[good]), cases.scaled(length[good], V[good])
-        G, log_scale = cases.downhill(model, part, W)
-        found = cases.inner(G, V) * np.exp(log_scale)
+        found = cases.push(model, part, W, V)
         seen, slopes = model.attention({"W": W}, part), cases.steepness(model, part, W)
         low, high = theory.svm.lemma_12_bounds(part, W_mm[good], mu, seen, slopes)
         least.append(found / low)
@@ -109,11 +105,13 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("-(grad, V) over its upper bound of (60)", np.concatenate(most), 1.0)
     what = "-(grad, V) over the upper bound, in the printed order"
     yield at_least(what, np.concatenate(most), 1.0, role="step")
+    what = "-(grad, V) over the lower bound, in the printed order"
+    yield at_most(what, np.concatenate(least), 1.0, role="step")
     cosines = []
     for _ in range(40):
         V = cases.edge(W_mm, np.full(drawn.trials, 1e-4), rng)
-        G, _ = cases.downhill(model, drawn, 3.0 * rng.standard_normal(V.shape))
-        cosines.append(cases.inner(cases.unit(G), V).min())
+        W = 3.0 * rng.standard_normal(V.shape)
+        cosines.append(cases.cosine(model, drawn, W, V).min())
     yield at_least("cosine of -gradient and V for W outside the cone", cosines, 0.0, role="outside")
 
 
@@ -148,22 +146,25 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         constants.mu,
         role="correction",
     )
-    found = [
-        cases.inner(
-            *(
-                cases.unit(cases.downhill(model, pair, k * constants.radius * W)[0]),
-                cases.unit(W_mm),
-            )
-        )
-        for k in (1.0, 3.0, 10.0)
-    ]
+    found = [cases.cosine(model, pair, k * constants.radius * W, W_mm) for k in (1.0, 3.0, 10.0)]
     yield at_least("cosine of -grad and W_alpha there, from R of (74) on", found, 0.0)
     many, alpha, W_mm = supported(instances, rng)
-    constants = theory.svm.local_constants(many, W_mm, alpha)
-    near = cases.scaled(np.full(many.trials, 1e-3), cases.unit(W_mm))
-    G, _ = cases.downhill(model, many, near)
-    least_near = cases.inner(cases.unit(G), cases.unit(W_mm))
-    yield at_least("the same in cone_mu at |W| = 0.001, selections with support", least_near, 0.0)
+    least = cases.cosine(model, many, 1e-3 * cases.unit(W_mm), W_mm)
+    yield at_least("the same in cone_mu at |W| = 0.001, selections with support", least, 0.0)
+    yield from _equation_75(many, alpha, W_mm, rng)
+    pair, W_mm, _, _ = crossing()
+    mended = theory.svm.local_constants(pair, W_mm, [0, 0])
+    near = [mended.radius * cases.edge(W_mm, mended.mu * rng.random(), rng) for _ in range(20)]
+    found = [cases.cosine(model, pair, W, W_mm) for W in near]
+    what = "two samples, with the margin 1.02 in delta: cosine of -grad and W_alpha"
+    yield at_least(what, found, 0.0, strictly=True, role="correction")
+
+
+def _equation_75(
+    many: problems.TokenProblem, alpha: IntArray, W_mm: Array, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Both bounds of (75), corrected and in the printed order."""
+    model, constants = models.Attention(), theory.svm.local_constants(many, W_mm, alpha)
     least, most = [], []
     for _ in range(8):
         opening = constants.mu * rng.random((2, *many.trials))
@@ -177,26 +178,11 @@ def lemma_13(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             log_found = np.log(cases.inner(G, V)) + log_scale
             least.append(log_found - np.log(low))
             most.append(log_found - np.log(high))
-    yield at_least(
-        "|W| >= R: log of -(grad, V) over its lower bound of (75)", least, 0.0, role="correction"
-    )
-    yield at_most(
-        "|W| >= R: log of -(grad, V) over its upper bound of (75)", most, 0.0, role="correction"
-    )
-    yield at_least("the same in the printed order", most, 0.0, role="step")
-    pair, W_mm, _, _ = crossing()
-    mended = theory.svm.local_constants(pair, W_mm, [0, 0])
-    found = []
-    for _ in range(20):
-        W = mended.radius * cases.edge(W_mm, mended.mu * rng.random(), rng)
-        found.append(cases.inner(cases.unit(cases.downhill(model, pair, W)[0]), cases.unit(W_mm)))
-    yield at_least(
-        "two samples, with the margin 1.02 in delta: cosine of -grad and W_alpha",
-        found,
-        0.0,
-        strictly=True,
-        role="correction",
-    )
+    what = "|W| >= R: log of -(grad, V) over its"
+    yield at_least(f"{what} lower bound of (75)", least, 0.0, role="correction")
+    yield at_most(f"{what} upper bound of (75)", most, 0.0, role="correction")
+    yield at_least("the same in the printed order, upper bound", most, 0.0, role="step")
+    yield at_most("the same in the printed order, lower bound", least, 0.0, role="step")
 
 
 @measures("svm.lemma-14", instances=60)

@@ -82,7 +82,7 @@ def gone_from(path: svm.Path, direction: Array) -> Array:
     """Distances of the scaled path from a direction, in the trials certified at every radius."""
     gone = path.W / path.radii[:, None, None, None] - direction
     kept = (np.asarray(path.status) == "optimal").all(axis=0)
-    return np.asarray(np.linalg.norm(gone, axis=(-1, -2))[:, kept])
+    return cases.norm(gone)[:, kept]
 
 
 def distances(problem: problems.TokenProblem, factors: int | None) -> Array:
@@ -106,8 +106,7 @@ def path_limit(what: str, gone: Array, role: str = "statement") -> Iterator[Meas
 @measures("svm.theorem-2", instances=8)
 def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.2, trials=2 * instances + 4, rng=rng)
-    drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
-    drawn = drawn.trial(np.arange(min(instances, drawn.trials[0])))
+    drawn = cases.short(drawn, instances)
     yield from path_limit("W_mm / |W_mm|", distances(drawn, None))
     for m in (4, 2):  # d columns, and n, which Lemma 1 says will do
         yield from path_limit(f"the nuclear direction, {m} columns", distances(drawn, m))
@@ -118,9 +117,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     )
     nuclear = svm.attention_svm(drawn, norm="nuc")
     margin = svm.attention_svm(drawn)
-    away = np.linalg.norm(cases.unit(nuclear.W) - cases.unit(margin.W), axis=(-1, -2)).max(
-        keepdims=True
-    )
+    away = cases.norm(cases.unit(nuclear.W) - cases.unit(margin.W)).max(keepdims=True)
     yield at_most("largest distance between the two directions", away, 0.02, role="outside")
 
 
@@ -128,11 +125,9 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=3, d=4, min_gap=0.2, trials=instances, rng=rng)
     convex = svm.attention_svm(drawn, norm="nuc")
-    others = np.arange(drawn.T) != drawn.optimal[..., None]
     for m in (1, 2, 3):
         path = svm.regularization_path(models.Attention(factors=m), drawn, [1000.0])
-        margins = theory.svm.token_margins(drawn, path.W[0])
-        least = np.where(others, margins, np.inf).min(axis=(-1, -2))
+        least = cases.least_margin(drawn, path.W[0])
         size = np.linalg.norm(path.W[0], "nuc", axis=(-1, -2)) / np.maximum(least, 1e-12)
         fits = convex.rank <= m
         if fits.any():

@@ -54,13 +54,11 @@ def _two_bounds(
         )
     epsilon = 0.5 * theory.svm.cone_margins(problem, W, alpha).min(axis=-1)
     R0 = theory.svm.cone_radius(epsilon, T, B, c, share=0.25)
-    others = np.arange(T) != alpha[..., None]
     ratios = []
     for opening in (0.002, 0.02, 0.1):
         V = cases.edge(W, np.full(problem.trials, opening), rng)
         inside = theory.svm.cone_margins(problem, V, alpha).min(axis=-1) >= epsilon
-        margins = np.where(others, theory.svm.token_margins(problem, V, alpha), np.inf)
-        short = 1.0 - margins.min(axis=(-1, -2)) / xi
+        short = 1.0 - cases.least_margin(problem, V, alpha) / xi
         excess = cases.loss_above(problem, cases.scaled(R0, V), alpha)
         least = [
             float(theory.svm.excess_below(R, x, max(s, 0.0), n, gap, slopes.flattest))
@@ -85,7 +83,7 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     margin = svm.attention_svm(drawn)
     path = svm.regularization_path(models.Attention(), drawn, RADII)
     literal = path.loss[-1] / RADII[-1]
-    gone = np.linalg.norm(literal[:, None, None] - cases.unit(margin.W), axis=(-1, -2))
+    gone = cases.norm(literal[:, None, None] - cases.unit(margin.W))
     yield at_most("literally: distance of min L / R from the direction, R = 10,000", gone, 0.02)
     yield from path_limit("the Frobenius direction", distances(drawn, None), "correction")
     yield from path_limit("the nuclear direction, m = 4", distances(drawn, 4), "correction")
@@ -99,22 +97,19 @@ def corollary_2(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     product = path.params["Q"][0] @ path.params["K"][0].swapaxes(-1, -2) / RADII[-1]
     nuclear = svm.attention_svm(drawn, norm="nuc")
     direction = cases.scaled(1.0 / nuclear.norm, nuclear.W)
-    gone = np.linalg.norm(product - direction, axis=(-1, -2))
+    gone = cases.norm(product - direction)
     yield at_most("distance of Q K' / R from the nuclear direction, R = 10,000", gone, 0.02)
     yield from path_limit("the nuclear direction, K Q'", distances(drawn, 4), "correction")
     causal = problems.causal(n=1, T=3, d=4, min_gap=0.1, trials=3 * instances + 5, rng=rng)
-    causal = cases.some(causal, svm.attention_svm(causal).norm < 6.0)
-    causal = causal.trial(np.arange(min(instances, causal.trials[0])))
+    causal = cases.short(causal, instances)
     for name, problem in (("sequence", drawn), ("causal", causal)):
         yield from path_limit(f"W_mm / |W_mm|, {name}", distances(problem, None), "correction")
     twin = cases.corners()
     pair = np.array([[[1.0, s], [s, 1.0]] for s in (1.0, -1.0)])
     margins = theory.svm.token_margins(twin, pair)
-    others = np.arange(2) != twin.optimal[..., None]
-    yield at_least(
-        "two solutions of rank 1: margins, 1", margins[:, others], 1.0, role="correction"
-    )
-    size = np.linalg.norm(pair, axis=(1, 2))
+    margins = margins[:, cases.others(twin, twin.optimal)]
+    yield at_least("two solutions of rank 1: margins, 1", margins, 1.0, role="correction")
+    size = cases.norm(pair)
     yield equal("their norms", size[0], size[1], role="correction")
     yield at_most(
         "their distance, with m = 1", np.linalg.norm(pair[0] - pair[1]), 0.0, role="outside"

@@ -20,8 +20,7 @@ def positions(instances: int, rng: np.random.Generator, d: int = 4) -> problems.
     drawn = problems.sequence(
         n=1, T=3, d=d, min_gap=0.1, self_attention=False, trials=6 * instances + 10, rng=rng
     )
-    drawn = cases.some(drawn, svm.attention_svm(drawn).norm < 6.0)
-    return drawn.trial(np.arange(min(instances, drawn.trials[0])))
+    return cases.short(drawn, instances)
 
 
 @measures("svm.definition-4")
@@ -35,8 +34,7 @@ def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         margins = theory.svm.token_margins(drawn, np.nan_to_num(found.margin.W), alpha)
         seen = found.neighbours & np.asarray(found.margin.status == "optimal")[:, None, None]
         yield equal(f"{name}: margins of support tokens, 1", margins[seen], 1.0, within=1e-6)
-        lead = np.take_along_axis(drawn.scores, alpha[..., None], axis=-1) - drawn.scores
-        least = np.where(found.neighbours, lead, np.inf).min(axis=(-1, -2))
+        least = np.where(found.neighbours, cases.lead(drawn, alpha), np.inf).min(axis=(-1, -2))
         holds = np.asarray(found.as_printed)
         yield equal(
             f"{name}: outscores its support tokens, locally optimal",
@@ -60,7 +58,7 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     K, Q, W = path.params["K"][0], path.params["Q"][0], path.W[0]
     turn = np.linalg.qr(rng.standard_normal((*drawn.trials, 3, 3)))[0]
     turned = {"K": K @ turn, "Q": Q @ turn}
-    there = np.linalg.norm(turned["K"] - K, axis=(-1, -2)) / np.linalg.norm(K, axis=(-1, -2))
+    there = cases.norm(turned["K"] - K) / cases.norm(K)
     yield at_most("distance of two solutions with one product", there, 1e-6, role="outside")
     cost = [(A**2 + B**2).sum(axis=(-1, -2)) / 2.0 for A, B in ((K, Q), turned.values())]
     yield equal("half the squares of both, R", np.array(cost), R, within=1e-5)
@@ -70,15 +68,12 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         plain.value_and_grad({"W": W}, drawn)[0],
     )
     A, B = (rng.standard_normal((200, 4, 3)) for _ in range(2))
-    half = (np.linalg.norm(A, axis=(1, 2)) ** 2 + np.linalg.norm(B, axis=(1, 2)) ** 2) / 2.0
+    half = (cases.norm(A) ** 2 + cases.norm(B) ** 2) / 2.0
     what = "nuclear norm of a product, half the squares of its factors"
     yield at_most(what, np.linalg.norm(A @ B.swapaxes(1, 2), "nuc", axis=(1, 2)), half)
     U, values, Vt = np.linalg.svd(A @ B.swapaxes(1, 2), full_matrices=False)
     root = np.sqrt(values)[:, None, :]
-    half = (
-        np.linalg.norm(U * root, axis=(1, 2)) ** 2
-        + np.linalg.norm(Vt.swapaxes(1, 2) * root, axis=(1, 2)) ** 2
-    ) / 2.0
+    half = (cases.norm(U * root) ** 2 + cases.norm(Vt.swapaxes(1, 2) * root) ** 2) / 2.0
     yield equal("the same for balanced factors", half, values.sum(axis=-1))
     size = np.linalg.norm(W, "nuc", axis=(-1, -2))
     yield equal("nuclear norm of the path's product, R", size, R, within=1e-5)
@@ -119,7 +114,7 @@ def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     margins = theory.svm.cone_margins(drawn, W, alpha)
     first = margins[..., ::3].min(axis=-1) >= 0.05
     whole = margins.min(axis=-1) >= 0.05
-    found = svm.in_cone(drawn, W, alpha, 0.05)
+    found = svm.in_cone(drawn, W, alpha, epsilon=0.05)
     yield at_most(
         "members by the printed formula (k = 1) that some position throws out", first & ~found, 0.0
     )
@@ -158,7 +153,7 @@ def assumption_e(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     for sign, role in ((1.0, "statement"), (-1.0, "outside")):
         signed = problems.TokenProblem(drawn.X, drawn.z, np.full(drawn.y.shape, sign), drawn.v)
         scores = head.scores(signed)
-        own = np.take_along_axis(scores, alpha[..., None], axis=-1)
+        own = cases.at(scores, alpha)[..., None]
         lead = np.where(scores < own, own - scores, np.inf).min(axis=(-1, -2))
         found, share = _mixed(head, signed, alpha, rng)
         bound = -np.where(share > 0, lead[:, None, None], 0.0) * share + 1e-12
@@ -178,7 +173,7 @@ def _mixed(
 ) -> tuple[Array, Array]:
     """By how much mixtures with lower tokens outscore alpha, and the share of the others."""
     scores = model.scores(problem)
-    own = np.take_along_axis(scores, alpha[..., None], axis=-1)
+    own = cases.at(scores, alpha)[..., None]
     may = (scores < own) | (np.arange(problem.T) == alpha[..., None])
     rise, share = [], []
     for power in (1.0, 1.0, 8.0, 8.0):  # the latter near corners
@@ -189,8 +184,8 @@ def _mixed(
         share.append(np.where(np.arange(problem.T) == alpha[..., None], 0.0, s).sum(axis=-1))
     corner = np.where(may, -scores, np.inf)  # all weight on the best of the low tokens
     corner = np.where(np.arange(problem.T) == alpha[..., None], np.inf, corner)
-    at = corner.argmin(axis=-1)[..., None]
+    at = corner.argmin(axis=-1)
     some = np.isfinite(corner.min(axis=-1))
-    rise.append(np.where(some, np.take_along_axis(scores, at, axis=-1)[..., 0] - own[..., 0], 0.0))
+    rise.append(np.where(some, cases.at(scores, at) - own[..., 0], 0.0))
     share.append(some * 1.0)
     return np.stack(rise, axis=-1), np.stack(share, axis=-1)
