@@ -277,7 +277,7 @@ def test_water_filling_says_where_the_printed_range_is_empty(
 ) -> None:
     query = json.dumps({"gamma": gamma, "tau": 2})
     _, root = start(open_page, "water_filling", f"?water_filling={query}")
-    low, high = theory.svm.sufficient_range(gamma, tokens=2)
+    low, high = theory.svm.thresholds(gamma, tokens=2, printed=True)
     assert bool(low >= high) is empty
     assert ("The printed range is empty" in readout(root)) is empty
 

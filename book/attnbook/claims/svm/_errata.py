@@ -17,8 +17,7 @@ from attnbook.claims._measure import Measurement, at_least, at_most, equal
 from attnbook.claims.svm import _cases as cases
 from attnlab import curvature, models, optim, problems, svm
 from attnlab.checks import Array
-from attnlab.models import Params
-from attnlab.models._losses import LOSSES
+from attnlab.models import Params, losses
 from attnlab.problems import TokenProblem
 
 
@@ -197,7 +196,7 @@ def erratum_24(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     W = 60.0 * svm.attention_svm(drawn).W
     among, lost = cases.unselected(drawn, W, drawn.optimal)
     missed = lost * (among * cases.lead(drawn, drawn.optimal)).sum(axis=-1)
-    terms = LOSSES["logistic"].excess(drawn.best, missed)
+    terms = losses()["logistic"].excess(drawn.best, missed)
     whole = outputs * models.Attention().scaled_grad({"W": W}, drawn)[0]
     worst = terms.max(axis=-1)
     what = "L(R W_mm) - L_*, against"
