@@ -52,7 +52,7 @@ def test_entries_are_well_formed(claim: Claim) -> None:
     assert len(claim.words) <= 110, "the table shows one line"
     assert claim.words.isascii(), "the table must print on any terminal"
     assert not claim.words.endswith(".")
-    for text in (claim.statement, claim.correction):
+    for text in (claim.statement, claim.correction, *claim.hypotheses):
         assert text.count("$") % 2 == 0, "every formula is closed"
         assert text.count("{") == text.count("}")
         macros = set(re.findall(r"\\(?:le|ge|gtrsim|lesssim)[A-Za-z]+", text))

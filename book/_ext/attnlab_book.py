@@ -87,6 +87,18 @@ def badge(claim: claims.Claim) -> list[nodes.Node]:
     return [part for mark in found for part in (nodes.Text(" "), mark)]
 
 
+def stated(self: SphinxDirective, claim: claims.Claim) -> list[nodes.Node]:
+    """What is given, what follows, what to read instead, and what the check cannot see."""
+    given = "\n".join(f"- {hypothesis}" for hypothesis in claim.hypotheses)
+    found = written(self, f"Given\n\n{given}\n") if given else []
+    found += written(self, claim.statement)
+    if claim.correction:
+        found += written(self, f"**Read instead.** {claim.correction}")
+    if claim.reason:
+        found += written(self, f"*{formulas(claim.reason)}*")
+    return found
+
+
 class Statement(SphinxDirective):
     """A numbered statement, its status, what to read instead, and the way to its evidence."""
 
@@ -112,11 +124,7 @@ class Statement(SphinxDirective):
         head += nodes.Text(" ")
         head += link(self, claim, "evidence")
         box += head
-        box += written(self, claim.statement)
-        if claim.correction:
-            box += written(self, f"**Read instead.** {claim.correction}")
-        if claim.reason:
-            box += written(self, f"*{formulas(claim.reason)}*")
+        box += stated(self, claim)
         if self.content:
             self.state.nested_parse(self.content, self.content_offset, box)
         return [box]
@@ -166,13 +174,17 @@ class Ledger(SphinxDirective):
             head += [*badge(claim), nodes.Text(f" {claim.words}. ")]
             head += nodes.literal("", claim.id)
             row += head
-            row += written(self, claim.statement)
-            if claim.correction:
-                row += written(self, f"**Read instead.** {claim.correction}")
-            if claim.reason:
-                row += written(self, f"*{formulas(claim.reason)}*")
-            told = found.get(claim.id, {}).get("evidence", "not run yet in this build")
-            row += nodes.paragraph("", f"Evidence: {told}", classes=["al-evidence"])
+            row += stated(self, claim)
+            line = nodes.paragraph("", "Evidence: ", classes=["al-evidence"])
+            if claim.same_as:
+                other = claims.get(claim.same_as)
+                line += [nodes.Text("that of "), link(self, other, other.number)]
+            elif claim.has_check:
+                told = found.get(claim.id, {}).get("evidence", "not run yet in this build")
+                line += nodes.Text(told)
+            else:
+                line += nodes.Text("a slip of the pen, nothing to measure")
+            row += line
             row += Place(claim.id, claim.errata)
             rows.append(row)
         return rows

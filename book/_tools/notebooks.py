@@ -73,7 +73,10 @@ def block(name: str, argument: str, body: str) -> list[str]:
         from attnbook import claims
 
         claim = claims.get(argument)
-        told = [f"> **{claim.number} ({claim.paper}), {claim.status}.** {claim.statement}"]
+        told = [f"> **{claim.number} ({claim.paper}), {claim.status}.**"]
+        if claim.hypotheses:
+            told += ["> Given", ">", *(f"> - {each}" for each in claim.hypotheses), ">"]
+        told += [f"> {claim.statement}"]
         if claim.correction:
             told += [">", f"> **Read instead.** {claim.correction}"]
         return [*told, "", body, ""]
