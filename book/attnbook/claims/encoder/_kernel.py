@@ -41,6 +41,8 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     }
     printed = drawn.T**2 * (relu + step @ products)
     blocks = {"w_O": drawn.T**2 * relu, "W_V": drawn.T**2 * step * products}
+    twice = ntk.arc_cosine(drawn.T * phi)  # (63) and (64): both d_s^2 are in there already
+    doubled = {"w_O": twice[0], "W_V": twice[1] * drawn.T**2 * products}
     asymmetric = frobenius(printed - printed.mT) / frobenius(printed)
     yield at_most("asymmetry of the printed kernel", asymmetric, 1e-9)
     for pooling in ("sum", "mean"):
@@ -74,6 +76,10 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
                     -0.35,
                     role="correction",
                 )
+                large = drawn.T**2 * doubled[name]
+                share = frobenius(found[-1][name] - large) / frobenius(large)
+                what = f"distance of the block {name} at d_m = 5000 from (63) and (64)"
+                yield at_most(what, np.median(share), 0.5, role="step")
             for name in ("W_Q", "W_K"):
                 rest = [frobenius(parts[name]) / frobenius(limit["sum"]) for parts in found]
                 yield at_most(
@@ -103,6 +109,8 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         0.3,
         role="correction",
     )
+    met = np.median(found["(2)"][-1])
+    yield at_most("(2)'s margin at d_m = 1e4, constants 1", met, 1.0, role="correction")
     found = conditions(rng, instances, "ntk", "linear", growing=True)
     for key in ("(2)", "(3)"):
         grows = median_exponent(WIDTHS, found[key], slope)

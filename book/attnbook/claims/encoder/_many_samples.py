@@ -89,6 +89,8 @@ def lemma_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     phi = e.mean_tokens(drawn)  # one token: attention is 1
     lambda_0 = e.smallest_eigenvalue(ntk.arc_cosine(phi)[0])
     yield at_least("lambda_0 / eta_V at N=200 d=3, against 0.01 N/d", lambda_0, 0.01 * 200 / 3)
+    cap = e.lambda_0_upper(phi)
+    yield at_most("the same against the mean of the trace (42)", lambda_0, cap, role="correction")
     for n, d in ((8, 8), (20, 60)):
         model, params, few = network(rng, instances, n=n, T=2, d=d, width=50, scaling="linear")
         phi = e.first_token_features(model, params, few)
@@ -118,6 +120,9 @@ def lemma_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         np.abs(e.smallest_eigenvalue(K)),
         claimed,
     )
+    many = e.mean_tokens(tokens(rng, 20_000, 2, T=2))
+    trace, claimed = (many**2).sum() / 20_000, share * e.lemma_17_printed(20_000, 2)
+    yield at_least("tr K / N at N=20000 d=2 against the same", trace, claimed, role="step")
     K = ntk.limiting_encoder(tokens(rng, 200, 3))
     yield at_least(
         "lambda_min at N=200 d=3 against 0.01 N/d", e.smallest_eigenvalue(K), 0.01 * 200 / 3
