@@ -9,10 +9,9 @@ import numpy as np
 from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims.encoder._instances import Network, frobenius, median_exponent, network, pieces
+from attnbook.claims.encoder._instances import Network, frobenius, median_exponent, pieces
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
-from attnlab.models._softmax import softmax
 
 
 def separated(rng: np.random.Generator, trials: int) -> Network:
@@ -27,83 +26,67 @@ def separated(rng: np.random.Generator, trials: int) -> Network:
 
 @measures("encoder.lemma-15", instances=60)
 def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    e, d = theory.encoder, 5
-    drawn = rng.integers(d, size=(instances, d + 1))
-    hot = problems.SequenceProblem(np.eye(d)[drawn][:, :, None], np.zeros(drawn.shape))
-    model = models.Encoder(10)
-    params = model.init(hot, rng)
-    phi = e.first_token_features(model, params, hot)
-    for c in (0.1, 2.0):
-        tail = e.dissimilarity(1.0, c)
-        yield at_most(
-            f"chance that two one-hot samples are alike, c = {c:g}",
-            1.0 / d,
-            tail,
-            role="correction",
-        )
-    repeated = np.maximum(e.smallest_eigenvalue(ntk.arc_cosine(phi)[0]), 0.0)
-    yield at_least("lambda_0 of d + 1 one-hot samples, in units of eta_V / d_s", repeated, 1e-10)
-    model, params, problem = separated(rng, instances)
-    phi = e.first_token_features(model, params, problem)
-    eta = e.variances("lecun", 50, problem.d)["W_V"]
-    least = np.linalg.eigvalsh(problem.X @ problem.X.mT)[..., 0].min(axis=-1)
-    alike = np.sqrt(e.similarity(problem.X)) * ~np.eye(problem.n, dtype=bool)
-    weight = np.linalg.norm(model.attention(params, problem)[:, :, 0], axis=-1)
-    allowed = weight * least[:, None] / (2.0 * (problem.n - 1))
-    yield at_most(
-        "similarity against what the proof allows", alike.max(axis=-1), allowed, role="correction"
-    )
-    lambda_0 = eta * e.smallest_eigenvalue(ntk.arc_cosine(phi)[0])
-    gram = phi @ phi.mT
-    linear = e.lambda_0_lower(phi, eta)
-    yield at_least("lambda_0 against its linear part (38)", lambda_0, linear, role="correction")
-    yield at_least(
-        "lambda_0 against (1/8) eta_V C_lambda / d_s",
-        lambda_0,
-        e.lemma_15_bound(least, problem.T, eta),
-        role="correction",
-    )
-    yield at_least(
-        "linear part against (1/8) eta_V C_lambda / d_s",
-        linear,
-        e.lemma_15_bound(least, problem.T, eta),
-        role="correction",
-    )
-    yield at_least(
-        "smallest eigenvalue against Gershgorin's (39)",
-        e.smallest_eigenvalue(gram),
-        e.gershgorin(phi),
-        role="correction",
-    )
-    above = e.lambda_0_upper(phi, eta)
-    yield at_most("lambda_0 against the mean of the trace (42)", lambda_0, above, role="correction")
-    w = np.sqrt(eta) * rng.standard_normal((20_000, problem.d))
-    trace = (np.maximum(phi[:8] @ w.T, 0.0) ** 2).mean(axis=(-2, -1))
-    yield at_most(
-        "mean of the trace, sampled, over (42)",
-        np.abs(trace / above[:8] - 1.0),
-        0.1,
-        role="correction",
-    )
-    printed = e.lambda_0_upper(phi, eta, printed=True)
-    yield at_most("the same over (43)", np.abs(trace / printed[:8] - 1.0), 0.1, role="step")
-    cap = 0.5 * eta * problem.T * e.input_bound(problem.X) ** 2
-    yield at_most("(42) against eta_V d_s C_x^2 / 2", above, cap, role="correction")
-    model, params, wide = network(rng, instances, n=20, T=5, d=60, width=100)
-    phi = e.first_token_features(model, params, wide)
-    yield at_least(
-        "lambda_0 against its linear part, N=20 d=60",
-        e.smallest_eigenvalue(ntk.arc_cosine(phi)[0]),
-        e.lambda_0_lower(phi),
-        role="correction",
-    )
-    p = pieces(rng, instances, n=24, d=12)  # Assumption 2 holds: three tokens of twelve features
+    e = theory.encoder
+    yield from _more_samples_than_features(rng, instances)
+    yield from _separated_samples(rng, instances)
+    p = pieces(rng, instances, n=20, T=5, d=60, width=100)
     phi = e.first_token_features(*p.network)
-    least, what = p.problem.T * e.smallest_eigenvalue(phi @ phi.mT), "N = 2d, random tokens"
-    yield at_least(f"lambda_min(Phi Phi') times d_s, {what}", least, 1e-3, role="step")
+    lambda_0, linear = e.smallest_eigenvalue(ntk.arc_cosine(phi)[0]), e.lambda_0_lower(phi)
+    what = "lambda_0 against its linear part, N=20 d=60"
+    yield at_least(what, lambda_0, linear, role="correction")
     yield from _no_margin(rng, instances)
     yield from _no_union_bound(rng, instances)
     yield from _allowed_to_fail()
+
+
+def _more_samples_than_features(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """One-hot samples, which keep Assumption 3 whatever c is, and random ones."""
+    e, d = theory.encoder, 5
+    drawn = rng.integers(d, size=(instances, d + 1))
+    hot = problems.SequenceProblem(np.eye(d)[drawn][:, :, None], np.zeros(drawn.shape))
+    for c in (0.1, 2.0):
+        what = f"chance that two one-hot samples are alike, c = {c:g}"
+        yield at_most(what, 1.0 / d, e.dissimilarity(1.0, c), role="correction")
+    phi = e.first_token_features(*pieces(rng, instances, problem=hot).network)
+    repeated = np.maximum(e.smallest_eigenvalue(ntk.arc_cosine(phi)[0]), 0.0)
+    yield at_least("lambda_0 of d + 1 one-hot samples, in units of eta_V / d_s", repeated, 1e-10)
+    p = pieces(rng, instances, n=24, d=12)  # three tokens of twelve features: Assumption 2 holds
+    phi = e.first_token_features(*p.network)
+    least, what = p.problem.T * e.smallest_eigenvalue(phi @ phi.mT), "N = 2d, random tokens"
+    yield at_least(f"lambda_min(Phi Phi') times d_s, {what}", least, 1e-3, role="step")
+
+
+def _separated_samples(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """Both sides of lambda_0, and the steps between, where samples are as the proof wants them."""
+    e, (model, params, problem) = theory.encoder, separated(rng, instances)
+    phi = e.first_token_features(model, params, problem)
+    eta = e.variances("lecun", 50, problem.d)["W_V"]
+    C_lambda = np.linalg.eigvalsh(problem.X @ problem.X.mT)[..., 0].min(axis=-1)
+    alike = (np.sqrt(e.similarity(problem.X)) * ~np.eye(problem.n, dtype=bool)).max(axis=-1)
+    weight = np.linalg.norm(model.attention(params, problem)[:, :, 0], axis=-1)
+    allowed = weight * C_lambda[:, None] / (2.0 * (problem.n - 1))
+    yield at_most("similarity against what the proof allows", alike, allowed, role="correction")
+    lambda_0, linear = (
+        eta * e.smallest_eigenvalue(ntk.arc_cosine(phi)[0]),
+        e.lambda_0_lower(phi, eta),
+    )
+    bound, above = e.lemma_15_bound(C_lambda, problem.T, eta), e.lambda_0_upper(phi, eta)
+    yield at_least("lambda_0 against its linear part (38)", lambda_0, linear, role="correction")
+    what = "against (1/8) eta_V C_lambda / d_s"
+    yield at_least(f"lambda_0 {what}", lambda_0, bound, role="correction")
+    yield at_least(f"linear part {what}", linear, bound, role="correction")
+    least, discs = e.smallest_eigenvalue(phi @ phi.mT), e.gershgorin(phi)
+    what = "smallest eigenvalue against Gershgorin's (39)"
+    yield at_least(what, least, discs, role="correction")
+    yield at_most("lambda_0 against the mean of the trace (42)", lambda_0, above, role="correction")
+    w = np.sqrt(eta) * rng.standard_normal((20_000, problem.d))
+    trace = (np.maximum(phi[:8] @ w.T, 0.0) ** 2).mean(axis=(-2, -1))
+    off = np.abs(trace / above[:8] - 1.0)
+    yield at_most("mean of the trace, sampled, over (42)", off, 0.1, role="correction")
+    off = np.abs(trace / e.lambda_0_upper(phi, eta, printed=True)[:8] - 1.0)
+    yield at_most("the same over (43)", off, 0.1, role="step")
+    cap = 0.5 * eta * problem.T * e.input_bound(problem.X) ** 2
+    yield at_most("(42) against eta_V d_s C_x^2 / 2", above, cap, role="correction")
 
 
 def _no_margin(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
@@ -226,13 +209,12 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def _one_long_token(rng: np.random.Generator, trials: int) -> Iterator[Measurement]:
     """One sample, one feature, all of the length in the first token."""
     T, width, C_x, delta = 1600, 50, 0.03**0.5, 0.1
-    x = np.zeros(T)
-    x[0] = np.sqrt(T) * C_x
+    x = np.sqrt(T) * C_x  # the first token; the others are 0
     queries, keys = rng.standard_normal((2, trials, width))
     tau0 = width**-0.5
     M = tau0 * (queries * keys).sum(axis=-1)
-    phi = softmax(M[:, None] * x[0] * x) @ x
-    found = np.abs(phi**2 - x.mean() ** 2)
+    phi = x / (1.0 + (T - 1.0) * np.exp(-M * x**2))
+    found = np.abs(phi**2 - (x / T) ** 2)
     entry = theory.encoder.logit_entry_bound(tau0, 1.0, width, delta)
     kept = (np.abs(M) <= entry).mean()
     yield at_least("share of trials in which (67) holds", kept, 1.0 - delta, role="correction")

@@ -27,9 +27,9 @@ def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     long = problems.SequenceProblem(drawn.X.swapaxes(-1, -2), drawn.y)
     p = pieces(rng, many, width=400, problem=long)  # that the ranks are 2 and 3: Identity 4
     values = np.abs(np.linalg.eigvalsh(ntk.empirical(*p.network)))[..., ::-1]
-    for number, role in ((2, "step"), (4, "correction")):
-        share = values[..., number - 1] / values[..., 0]
-        yield at_most(f"eigenvalue {number} of K over the first", share, ZERO, role=role)
+    for k, role in ((2, "step"), (4, "correction")):
+        share = values[..., k - 1] / values[..., 0]
+        yield at_most(f"eigenvalue {k} of K over the first", share, ZERO, role=role)
     rank = np.linalg.matrix_rank(long.X).max()
     yield at_least("Assumption 2: rank of a sample, d_s = 20, d = 1", rank, T, role="step")
     q = pieces(rng, many, width=400, scaling="linear", problem=drawn)
