@@ -242,12 +242,8 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         theory.encoder.first_token_features(model, params, swapped) @ params["W_V"].mT, 0.0
     )
     least = np.linalg.svd(first, compute_uv=False)[-1]
-    yield at_least(
-        "alpha of all tokens against the first token's",
-        np.linalg.svd(F, compute_uv=False)[-1],
-        least,
-        role="step",
-    )
+    what = "alpha of all tokens against the first token's"
+    yield at_least(what, np.linalg.svd(F, compute_uv=False)[-1], least, role="step")
 
 
 def swapped_tokens() -> Network:

@@ -128,9 +128,5 @@ def lemma_20(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     loose = np.median(np.linalg.norm(w, axis=-1)) / np.sqrt(width)
     yield at_least("typical length over sqrt(d_m)", loose, 0.9)
     large = np.linalg.norm(4.0 * rng.standard_normal((instances, 400)), axis=-1)
-    yield at_most(
-        "length with entries of variance 16",
-        large,
-        theory.encoder.lemma_6_bound(400),
-        role="outside",
-    )
+    what = "length with entries of variance 16"
+    yield at_most(what, large, theory.encoder.lemma_6_bound(400), role="outside")

@@ -171,12 +171,8 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for delta in (0.1, 1e-3, 1e-9):
         asked = e.lemma_16_width(1, 2, 1, 0.5**0.5, 1.0, 0.25, delta)
         chance = float(log_failure(np.array([np.ceil(asked)]))[0])
-        yield at_most(
-            f"log chance of failure at the width asked for, delta={delta:g}",
-            chance,
-            np.log(delta),
-            role="correction",
-        )
+        what = f"log chance of failure at the width asked for, delta={delta:g}"
+        yield at_most(what, chance, np.log(delta), role="correction")
     n, T, d = 3, 2, 4
     drawn = problems.gaussian_regression(n=n, T=T, d=d, unit_tokens=True, trials=instances, rng=rng)
     limit = e.mean_tokens(drawn)
@@ -193,12 +189,8 @@ def lemma_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             f"gap against its bound by entries, d_m={width}", gaps[-1], bound, role="correction"
         )
         least = e.smallest_eigenvalue(phi @ phi.mT)
-        yield at_least(
-            f"lambda_min against lambda_* - gap, d_m={width}",
-            least,
-            star - gaps[-1],
-            role="correction",
-        )
+        what = f"lambda_min against lambda_* - gap, d_m={width}"
+        yield at_least(what, least, star - gaps[-1], role="correction")
     yield at_most(
         "exponent of the gap in d_m", median_exponent(sizes, gaps, slope), -0.35, role="correction"
     )

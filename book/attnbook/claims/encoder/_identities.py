@@ -83,12 +83,8 @@ def identity_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     for name, (model, params, problem) in encoders(rng, instances):
         f = model.forward(params, problem)
         other = problems.SequenceProblem(problem.X[:, :, rng.permutation(problem.T)], problem.y)
-        yield equal(
-            f"outputs for permuted tokens, {name}",
-            model.forward(params, other),
-            f,
-            size=np.abs(f).mean(),
-        )
+        what = f"outputs for permuted tokens, {name}"
+        yield equal(what, model.forward(params, other), f, size=np.abs(f).mean())
         beta = model.attention(params, problem)[:, :, 0]
         J = theory.encoder.softmax_jacobian(beta)
         yield equal(f"J times ones, {name}", J.sum(axis=-1), 0.0, size=1.0)
@@ -154,12 +150,8 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield at_most("one token: loss over its start after 500 steps", share, 1e-6)
     yield at_least("one token: alpha", e.alpha(model, params, drawn), 0.1)
     fcnn = np.maximum(drawn.X[:, :, 0] @ params["W_V"].mT, 0.0) @ params["w_O"][..., None]
-    yield equal(
-        "one token: output of the two-layer network",
-        model.forward(params, drawn),
-        fcnn[..., 0],
-        size=1.0,
-    )
+    what = "one token: output of the two-layer network"
+    yield equal(what, model.forward(params, drawn), fcnn[..., 0], size=1.0)
     for scaling in ("linear", "sqrt"):
         for width in (20, 200):
             model, params, drawn = network(
@@ -176,11 +168,8 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
             ):
                 yield at_most(f"{name}: condition {key}", value, 1.0, strictly=True)
             K = np.linalg.eigvalsh(ntk.empirical(model, params, drawn))
-            yield at_most(
-                f"{name}: fourth eigenvalue of the kernel over the first",
-                np.abs(K[:, -4] / K[:, -1]),
-                1e-12,
-            )
+            what = f"{name}: fourth eigenvalue of the kernel over the first"
+            yield at_most(what, np.abs(K[:, -4] / K[:, -1]), 1e-12)
     gamma = 0.25 * float(e.stability_limit(K[:, -1], drawn.n, "half_sum").min())
     run = optim.train(model, drawn, optim.GD(gamma), steps=300, params=params, every=300)
     kappa, p, q = e.effective_scalars(model, run.params)
