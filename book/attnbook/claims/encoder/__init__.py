@@ -5,9 +5,7 @@ from attnbook.claims.encoder import _setting as _setting
 from attnbook.claims.encoder import _convergence as _convergence
 from attnbook.claims.encoder import _kernel as _kernel
 from attnbook.claims.encoder import _curvature as _curvature
-from attnbook.claims.encoder import _vector_input as _vector_input
 from attnbook.claims.encoder import _tails as _tails
-from attnbook.claims.encoder import _weights as _weights
 from attnbook.claims.encoder import _layers as _layers
 from attnbook.claims.encoder import _kinks as _kinks
 from attnbook.claims.encoder import _eigenvalues as _eigenvalues

@@ -10,13 +10,17 @@ from numpy.typing import ArrayLike
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, slope
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.encoder._instances import (
     Network,
+    Pieces,
     frobenius,
     half_sum,
+    length,
     median_exponent,
+    nearly_fitted,
     network,
+    pieces,
     relabelled,
 )
 from attnlab import models, ntk, optim, problems
@@ -26,14 +30,7 @@ from attnlab.models import Encoder, Params
 WIDTHS = np.array([100, 300, 1000, 3000, 10000])
 
 
-def nearly_fitted(rng: np.random.Generator, trials: int, pooling: str) -> Network:
-    """Starts whose labels are their own outputs, but for 3e-9: there conditions 2 and 3 hold."""
-    model, params, drawn = network(rng, trials, n=4, T=2, d=6, width=200, pooling=pooling)
-    f = model.forward(params, drawn)
-    return model, params, relabelled(drawn, f + 3e-9 * rng.standard_normal(f.shape))
-
-
-def at_a_kink(rng: np.random.Generator, trials: int) -> Network:
+def at_a_kink(rng: np.random.Generator, trials: int) -> Pieces:
     r"""Two samples of one token; a neuron of large output weight sits at its kink for the first.
 
     The error of the second sample moves that neuron so that the first sample's error grows. Two
@@ -53,92 +50,116 @@ def at_a_kink(rng: np.random.Generator, trials: int) -> Network:
     params = {"W_Q": none, "W_K": none, "W_V": W_V, "w_O": w_O}
     tokens = problems.SequenceProblem(X[:, :, None], np.zeros((trials, 2)))
     error = 1e-7 * np.stack([one, -0.5 * cosine], -1)
-    return model, params, relabelled(tokens, model.forward(params, tokens) - error)
-
-
-def pre_activations(model: Encoder, params: Params, problem: problems.SequenceProblem) -> Array:
-    """What enters relu, for every sample, token and neuron."""
-    attended = model.attention(params, problem) @ problem.X
-    return np.asarray(attended @ params["W_V"].mT[:, None])
+    return Pieces(model, params, relabelled(tokens, model.forward(params, tokens) - error))
 
 
 @measures("encoder.proposition-1", instances=8)
 def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from _first_steps_at_a_kink(rng, instances)
+    for pooling in ("sum", "mean"):
+        yield from _runs_between_kinks(rng, instances, pooling)
+    yield from _constants(rng, max(instances, 10))
+    yield from _square(rng, instances)
+
+
+def _conditions(p: Pieces, what: str) -> Iterator[Measurement]:
+    """Conditions (2) and (3) hold at this start."""
     e = theory.encoder
-    model, params, problem = at_a_kink(rng, instances)
-    loss = half_sum(model, params, problem)
-    b, alpha = e.bars(model, problem, params, radius=1.0), e.alpha(model, params, problem)
-    yield at_least(
-        "condition 2, a neuron at its kink", e.condition_2(b, alpha, loss), 1.0, role="correction"
-    )
-    yield at_least(
-        "condition 3, a neuron at its kink", e.condition_3(b, alpha, loss), 1.0, role="correction"
-    )
+    b, alpha = e.bars(p.model, p.problem, p.params, radius=1.0), e.alpha(*p.network)
+    for number, met in (
+        ("2", e.condition_2(b, alpha, p.loss)),
+        ("3", e.condition_3(b, alpha, p.loss)),
+    ):
+        yield at_least(f"condition {number}, {what}", met, 1.0, role="correction")
+
+
+def _first_steps_at_a_kink(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e, p = theory.encoder, at_a_kink(rng, instances)
+    yield from _conditions(p, "a neuron at its kink")
+    b, alpha = e.bars(p.model, p.problem, p.params, radius=1.0), e.alpha(*p.network)
     for share in (1.0, 1e-3):
-        gamma = share / float(e.smoothness(b, loss).max())
-        run = optim.train(model, problem, optim.GD(gamma), steps=1, params=params)
+        gamma = share / float(e.smoothness(b, p.loss).max())
+        run = optim.train(p.model, p.problem, optim.GD(gamma), steps=1, params=p.params)
         decay, promised = mean_decay(run.history["loss"], np.arange(2)), e.rate(alpha, gamma)
         yield at_least(f"first step at a kink, gamma = {share:g}/C", decay, 1.0 - promised)
-    for pooling in ("sum", "mean"):
-        model, params, problem = nearly_fitted(rng, instances, pooling)
-        loss = half_sum(model, params, problem)
-        b, alpha = e.bars(model, problem, params, radius=1.0), e.alpha(model, params, problem)
-        yield at_least(
-            f"condition 2, {pooling} pooling", e.condition_2(b, alpha, loss), 1.0, role="correction"
-        )
-        yield at_least(
-            f"condition 3, {pooling} pooling", e.condition_3(b, alpha, loss), 1.0, role="correction"
-        )
-        gamma = 1.0 / float(
-            np.maximum(e.smoothness(b, loss), e.smoothness(b, loss, printed=True)).max()
-        )
-        steps = np.arange(0, 401, 40)
-        run = optim.train(
-            model,
-            problem,
-            optim.GD(gamma),
-            steps=400,
-            params=params,
-            every=40,
-            record=[
-                "loss",
-                {
-                    "sigma": model_alpha(model),
-                    "moved": travelled(params),
-                    "drift": drifted(model, params, problem),
-                },
-            ],
-        )
-        decay = mean_decay(run.history["loss"], steps)
-        promised = 1.0 - e.rate(alpha, gamma)
-        yield at_least(
-            f"decay of the loss a step, {pooling} pooling", decay, promised, role="correction"
-        )
-        before, after = (pre_activations(model, at, problem) for at in (params, run.params))
-        crossed = ((before > 0.0) != (after > 0.0)).mean()
-        yield at_most("share of kinks crossed", crossed, 0.0, role="correction")
-        yield at_least(
-            "smallest singular value on the way over alpha",
-            run.history["sigma"] / alpha,
-            7.0 / 8.0,
-            role="correction",
-        )
-        bounds = np.stack(list(e.movement_bounds(b, alpha, loss).values()), axis=-1)
-        yield at_most("way of each parameter", run.history["moved"], bounds, role="correction")
-        yield at_most("half of C, the bound on the way", bounds, 0.5, role="correction")
-        limit = e.drift_bound(b, alpha, loss)
-        yield at_most("drift of F_pre", run.history["drift"], limit, role="correction")
-        yield at_most("bound on that drift over alpha", limit / alpha, 0.125, role="correction")
-        weak, strong = e.rate(alpha, gamma, kept=0.5), e.rate(alpha, gamma, kept=7 / 8)
-        yield at_most("rate of alpha/2 against (4)", weak, e.rate(alpha, gamma), role="step")
-        yield at_most(
-            "rate of 7 alpha/8 against (4)", strong, e.rate(alpha, gamma), role="correction"
-        )
+
+
+def _runs_between_kinks(
+    rng: np.random.Generator, instances: int, pooling: str
+) -> Iterator[Measurement]:
+    e, p = theory.encoder, nearly_fitted(rng, instances, pooling=pooling)
+    model, params, problem = p.network
+    yield from _conditions(p, f"{pooling} pooling")
+    b, alpha = e.bars(model, problem, params, radius=1.0), e.alpha(*p.network)
+    allowed = np.maximum(e.smoothness(b, p.loss), e.smoothness(b, p.loss, printed=True))
+    gamma = 1.0 / float(allowed.max())
+    told = {
+        "sigma": model_alpha(model),
+        "moved": travelled(params),
+        "drift": drifted(model, params, problem),
+    }
+    run = optim.train(
+        model,
+        problem,
+        optim.GD(gamma),
+        steps=400,
+        params=params,
+        every=40,
+        record=["loss", told],
+    )
+    decay, promised = mean_decay(run.history["loss"], np.arange(0, 401, 40)), e.rate(alpha, gamma)
+    what = f"decay of the loss a step, {pooling} pooling"
+    yield at_least(what, decay, 1.0 - promised, role="correction")
+    kept = (Pieces(model, run.params, problem).gate == p.gate).mean()
+    yield at_least("share of neurons that stay on their side", kept, 1.0, role="correction")
+    what = "smallest singular value on the way over alpha"
+    yield at_least(what, run.history["sigma"] / alpha, 7.0 / 8.0, role="correction")
+    bounds = np.stack(list(e.movement_bounds(b, alpha, p.loss).values()), axis=-1)
+    yield at_most("way of each parameter", run.history["moved"], bounds, role="correction")
+    yield at_most("half of C, the bound on the way", bounds, 0.5, role="correction")
+    limit, third = e.drift_bound(b, alpha, p.loss), e.condition_3(b, alpha, p.loss)
+    yield at_most("drift of F_pre", run.history["drift"], limit, role="correction")
+    yield at_most("bound on that drift over alpha", limit / alpha, 0.125, role="correction")
+    what = "that bound over alpha, where (3) is an equality"
+    yield equal(what, limit * third / alpha, 0.125, role="correction")
+    weak, strong = e.rate(alpha, gamma, kept=0.5), e.rate(alpha, gamma, kept=7 / 8)
+    yield at_most("rate of alpha/2 against (4)", weak, promised, role="step")
+    yield at_most("rate of 7 alpha/8 against (4)", strong, promised, role="correction")
     top = np.linalg.eigvalsh(ntk.empirical(model, params, problem))[..., -1]
-    fast = 3.0 / float(top.min())
-    run = optim.train(model, problem, optim.GD(fast), steps=3, params=params)
-    grown = run.history["loss"][-1] / loss
+    fast = optim.train(model, problem, optim.GD(3.0 / float(top.min())), steps=3, params=params)
+    grown = fast.history["loss"][-1] / p.loss
     yield at_most("loss over its start, step 3/lambda_max", grown, 1.0, role="outside")
+
+
+def _constants(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """Equations 35 to 37: the residual that multiplies c_3 in C, and the last term of c_1."""
+    e, p = theory.encoder, nearly_fitted(rng, instances, 0.01)
+    bars, residual = p.bars(), np.linalg.norm(p.residual, axis=-1)
+    yield at_most("residual against 2 l (35)", residual, 2.0 * p.loss, role="step")
+    share = (e.smoothness(bars, p.loss) - e.c1(bars) * e.c2(bars)) / e.c3(bars)
+    yield at_least("C - c1 c2 over c3, against the residual", share, residual, role="correction")
+    p = pieces(rng, instances, n=1, T=2).scaled(W_Q=1e-6, W_K=100.0, W_V=100.0, w_O=1000.0)
+    uphill = p.gradient["W_Q"]
+    step = 1e-9 * uphill[:, 0] / np.maximum(length([uphill]), 1e-300)[:, None, None]
+    q = p.moved({"W_Q": step})
+    change = np.abs(q.model.forward(*q.network[1:]) - p.model.forward(*p.network[1:]))[:, 0]
+    ratio, bars = change / np.maximum(length([step]), 1e-300), p.bars(q)
+    printed = e.c1(bars, printed=True)
+    yield at_most("|f' - f| over the step, c_1 as printed", ratio, printed, role="step")
+    yield at_most("|f' - f| over the step, c_1", ratio, e.c1(bars), role="correction")
+
+
+def _square(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """The last line of Appendix C.2 has alpha for its square: short tokens make alpha small."""
+    e, p, steps = theory.encoder, nearly_fitted(rng, instances, 1e-10, size=0.01), 50
+    yield from _conditions(p, "tokens of length 1/100")
+    bars, alpha = e.bars(p.model, p.problem, p.params, radius=1.0), e.alpha(*p.network)
+    gamma = 1.0 / float(e.smoothness(bars, p.loss).max())
+    run = optim.train(p.model, p.problem, optim.GD(gamma), steps, params=p.params, every=steps)
+    taken, what = mean_decay(run.history["loss"], [0, steps]), "share of the loss taken off a step"
+    yield at_least(f"{what}, against gamma alpha/2", taken, gamma * alpha / 2.0, role="step")
+    stated = 1.0 - e.rate(alpha, gamma)
+    yield at_least(f"{what}, against gamma alpha^2/2", taken, stated, role="correction")
 
 
 def mean_decay(loss: Array, steps: ArrayLike) -> Array:
@@ -221,12 +242,8 @@ def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         theory.encoder.first_token_features(model, params, swapped) @ params["W_V"].mT, 0.0
     )
     least = np.linalg.svd(first, compute_uv=False)[-1]
-    yield at_least(
-        "alpha of all tokens against the first token's",
-        np.linalg.svd(F, compute_uv=False)[-1],
-        least,
-        role="step",
-    )
+    what = "alpha of all tokens against the first token's"
+    yield at_least(what, np.linalg.svd(F, compute_uv=False)[-1], least, role="step")
 
 
 def swapped_tokens() -> Network:

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, slope
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.encoder._instances import distance, frobenius, median_exponent
 from attnlab import curvature, models, problems
 from attnlab.checks import Array
@@ -104,6 +104,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             yield at_most(name, power, -0.35, role="correction")
         if pair in (("W_Q", "W_V"), ("W_Q", "w_O"), ("W_V", "w_O")):
             yield at_most(f"{name}, claimed 1/d_m", power, -0.8, role="step")
+            yield equal(name, power, -0.5, within=0.5, role="correction")
     wide = np.array([1e4, 1e6, 1e8])
     total = []
     for width in wide:
@@ -127,9 +128,5 @@ def lemma_20(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     loose = np.median(np.linalg.norm(w, axis=-1)) / np.sqrt(width)
     yield at_least("typical length over sqrt(d_m)", loose, 0.9)
     large = np.linalg.norm(4.0 * rng.standard_normal((instances, 400)), axis=-1)
-    yield at_most(
-        "length with entries of variance 16",
-        large,
-        theory.encoder.lemma_6_bound(400),
-        role="outside",
-    )
+    what = "length with entries of variance 16"
+    yield at_most(what, large, theory.encoder.lemma_6_bound(400), role="outside")

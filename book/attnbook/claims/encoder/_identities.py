@@ -1,4 +1,4 @@
-"""What holds exactly for every encoder: homogeneity, balance, symmetries, three numbers."""
+"""What holds exactly: homogeneity, balance, symmetries; one feature a token (Corollary 1)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
-from attnbook.claims.encoder._instances import Network, network
+from attnbook.claims.encoder._instances import Network, half_sum, network
 from attnlab import models, ntk, optim, problems
 from attnlab.checks import Array
 from attnlab.models import Params
@@ -83,12 +83,8 @@ def identity_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     for name, (model, params, problem) in encoders(rng, instances):
         f = model.forward(params, problem)
         other = problems.SequenceProblem(problem.X[:, :, rng.permutation(problem.T)], problem.y)
-        yield equal(
-            f"outputs for permuted tokens, {name}",
-            model.forward(params, other),
-            f,
-            size=np.abs(f).mean(),
-        )
+        what = f"outputs for permuted tokens, {name}"
+        yield equal(what, model.forward(params, other), f, size=np.abs(f).mean())
         beta = model.attention(params, problem)[:, :, 0]
         J = theory.encoder.softmax_jacobian(beta)
         yield equal(f"J times ones, {name}", J.sum(axis=-1), 0.0, size=1.0)
@@ -139,3 +135,52 @@ def identity_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     yield at_most(
         "third singular value with d = 2", values[:, 2] / values[:, 0], 1e-12, role="outside"
     )
+
+
+@measures("encoder.corollary-1", instances=4)
+def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    e = theory.encoder
+    model, params, drawn = network(
+        rng, instances, n=20, T=1, d=60, width=200, scaling="linear", pooling="mean"
+    )
+    top = np.linalg.eigvalsh(ntk.empirical(model, params, drawn))[..., -1]
+    gamma = 0.5 * float(e.stability_limit(top, drawn.n, "half_sum").min())
+    run = optim.train(model, drawn, optim.GD(gamma), steps=500, params=params, every=500)
+    share = run.history["loss"][-1] / run.history["loss"][0]
+    yield at_most("one token: loss over its start after 500 steps", share, 1e-6)
+    yield at_least("one token: alpha", e.alpha(model, params, drawn), 0.1)
+    fcnn = np.maximum(drawn.X[:, :, 0] @ params["W_V"].mT, 0.0) @ params["w_O"][..., None]
+    what = "one token: output of the two-layer network"
+    yield equal(what, model.forward(params, drawn), fcnn[..., 0], size=1.0)
+    for scaling in ("linear", "sqrt"):
+        for width in (20, 200):
+            model, params, drawn = network(
+                rng, instances, n=10, T=15, d=1, width=width, scaling=scaling, pooling="mean"
+            )
+            F = np.linalg.svd(model.features(params, drawn), compute_uv=False)
+            name = f"d=1, tau_0 {scaling}, d_m={width}"
+            alpha, loss = e.alpha(model, params, drawn), half_sum(model, params, drawn)
+            b = e.bars(model, drawn, params, radius=1.0)
+            yield at_most(f"{name}: alpha over the largest singular value", alpha / F[:, 0], 1e-12)
+            for key, value in (
+                ("2", e.condition_2(b, alpha, loss)),
+                ("3", e.condition_3(b, alpha, loss)),
+            ):
+                yield at_most(f"{name}: condition {key}", value, 1.0, strictly=True)
+            K = np.linalg.eigvalsh(ntk.empirical(model, params, drawn))
+            what = f"{name}: fourth eigenvalue of the kernel over the first"
+            yield at_most(what, np.abs(K[:, -4] / K[:, -1]), 1e-12)
+    gamma = 0.25 * float(e.stability_limit(K[:, -1], drawn.n, "half_sum").min())
+    run = optim.train(model, drawn, optim.GD(gamma), steps=300, params=params, every=300)
+    kappa, p, q = e.effective_scalars(model, run.params)
+    pair = e.effective_features(kappa, drawn)
+    three = (pair[..., 0] * p[:, None] + pair[..., 1] * q[:, None]) / drawn.T
+    reached = 2.0 * run.history["loss"][-1] / drawn.n
+    yield equal("d=1: output from three numbers", model.forward(run.params, drawn), three, size=1.0)
+    floor = e.effective_floor(kappa, drawn)
+    yield at_least("d=1: loss after training against the floor at its attention", reached, floor)
+    lowest = e.effective_floor(np.linspace(-5.0, 5.0, 41)[:, None], drawn).min(axis=0)
+    share = lowest / (drawn.y**2).mean(axis=-1)
+    yield at_least("d=1: lowest floor over the labels' mean square", share, 0.02)
+    two, start, few = network(rng, 50, n=2, T=5, d=1, width=50, scaling="linear")
+    yield at_most("two samples, d=1: alpha", e.alpha(two, start, few), 1e-12, role="outside")

@@ -146,11 +146,8 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
     size = np.linalg.norm(J, ord=2, axis=(-2, -1))
     yield at_most("norm of the Jacobian", size, 0.5)
-    yield equal(
-        "norm at two equal weights",
-        np.linalg.norm(theory.encoder.softmax_jacobian([0.5, 0.5]), ord=2),
-        0.5,
-    )
+    what = "norm at two equal weights"
+    yield equal(what, np.linalg.norm(theory.encoder.softmax_jacobian([0.5, 0.5]), ord=2), 0.5)
 
 
 @measures("encoder.lemma-12", instances=60)

@@ -61,19 +61,11 @@ def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         least = np.array([e.smallest_eigenvalue(phi.T @ phi) for phi in drawn])
         smallest.append(float(np.median(least)))
         all_.append(least / n)
-    yield at_least(
-        "exponent of the d x d matrix's lambda_min in N",
-        slope(SAMPLES, smallest),
-        0.9,
-        role="correction",
-    )
+    what = "exponent of the d x d matrix's lambda_min in N"
+    yield at_least(what, slope(SAMPLES, smallest), 0.9, role="correction")
     # Mean tokens of two Gaussian ones: Sigma = I/2; from N = 810 on it is close.
-    yield at_least(
-        "lambda_min of the d x d matrix over N, against Sigma/2",
-        np.stack(all_[1:]),
-        0.25,
-        role="correction",
-    )
+    what = "lambda_min of the d x d matrix over N, against Sigma/2"
+    yield at_least(what, np.stack(all_[1:]), 0.25, role="correction")
 
 
 @measures("encoder.lemma-18", instances=20)
@@ -89,17 +81,15 @@ def lemma_18(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     phi = e.mean_tokens(drawn)  # one token: attention is 1
     lambda_0 = e.smallest_eigenvalue(ntk.arc_cosine(phi)[0])
     yield at_least("lambda_0 / eta_V at N=200 d=3, against 0.01 N/d", lambda_0, 0.01 * 200 / 3)
+    cap = e.lambda_0_upper(phi)
+    yield at_most("the same against the mean of the trace (42)", lambda_0, cap, role="correction")
     for n, d in ((8, 8), (20, 60)):
         model, params, few = network(rng, instances, n=n, T=2, d=d, width=50, scaling="linear")
         phi = e.first_token_features(model, params, few)
         eta = e.variances("lecun", 50, d)["W_V"]
         found = eta * e.smallest_eigenvalue(ntk.arc_cosine(phi)[0])
-        yield at_least(
-            f"lambda_0 against its linear part, N={n} d={d}",
-            found,
-            e.lambda_0_lower(phi, eta),
-            role="correction",
-        )
+        what = f"lambda_0 against its linear part, N={n} d={d}"
+        yield at_least(what, found, e.lambda_0_lower(phi, eta), role="correction")
         cap = 0.5 * eta * few.T * e.input_bound(few.X) ** 2
         yield at_most(
             f"lambda_0 against eta_V d_s C_x^2 / 2, N={n} d={d}", found, cap, role="correction"
@@ -113,11 +103,11 @@ def lemma_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     line = tokens(rng, 1000, 1)
     K = ntk.limiting_encoder(line)
     claimed = share * e.lemma_17_printed(1000, 1)
-    yield at_least(
-        "lambda_min at N=1000 d=1 against the printed constants",
-        np.abs(e.smallest_eigenvalue(K)),
-        claimed,
-    )
+    what = "lambda_min at N=1000 d=1 against the printed constants"
+    yield at_least(what, np.abs(e.smallest_eigenvalue(K)), claimed)
+    many = e.mean_tokens(tokens(rng, 20_000, 2, T=2))
+    trace, claimed = (many**2).sum() / 20_000, share * e.lemma_17_printed(20_000, 2)
+    yield at_least("tr K / N at N=20000 d=2 against the same", trace, claimed, role="step")
     K = ntk.limiting_encoder(tokens(rng, 200, 3))
     yield at_least(
         "lambda_min at N=200 d=3 against 0.01 N/d", e.smallest_eigenvalue(K), 0.01 * 200 / 3
@@ -133,20 +123,12 @@ def lemma_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         K = ntk.limiting_encoder(few, pooling=pooling)
         least = e.smallest_eigenvalue(K)
         linear = factor * e.lambda_0_lower(phi)
-        yield at_least(
-            f"lambda_min against its linear part, {pooling} pooling",
-            least,
-            linear,
-            role="correction",
-        )
+        what = f"lambda_min against its linear part, {pooling} pooling"
+        yield at_least(what, least, linear, role="correction")
         trace = np.trace(K, axis1=-2, axis2=-1) / few.n
         yield at_most(
             f"lambda_min against tr K / N, {pooling} pooling", least, trace, role="correction"
         )
         exact = factor * (phi**2).sum(axis=-1).mean(axis=-1)
-        yield at_most(
-            "distance of tr K / N from the mean squared length",
-            np.abs(trace / exact - 1.0),
-            ROUNDING,
-            role="correction",
-        )
+        what = "distance of tr K / N from the mean squared length"
+        yield at_most(what, np.abs(trace / exact - 1.0), ROUNDING, role="correction")

@@ -75,3 +75,20 @@ def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     pairs = theory.encoder.similarity(two.X)[:, 0, 1]
     power = float(np.log10((pairs < 1.0 / 30).sum() / max((pairs < 0.1 / 30).sum(), 1)))
     yield equal("exponent of P(similarity < t), two tokens", power, 2.0, within=0.15)
+
+
+@measures("encoder.erratum-s14", instances=40)
+def too_often_similar(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """Assumption 3 at t = 1, where its tail is 1/e whatever the exponent."""
+    e, exponents, pairs = theory.encoder, (0.01, 0.1, 1.0, 10.0), np.triu_indices(20, 1)
+    made = problems.gaussian_regression(n=20, T=10, d=100, trials=max(instances // 4, 10), rng=rng)
+    found = e.similarity(made.X)[:, *pairs]
+    bound = [float(e.dissimilarity(1.0, c)) for c in exponents]
+    yield at_most("P(similarity >= 1), raw tokens, any c", (found >= 1.0).mean(), bound)
+    squares = ((made.X[:, :, None] @ made.X.mT[:, None]) ** 2).sum(axis=(-2, -1))[:, *pairs]
+    yield equal("similarity as a squared norm", found, squares, role="correction")
+    twice = e.similarity(2.0 * made.X)[:, *pairs]
+    yield equal("similarity of doubled data", twice, 16.0 * found, role="correction")
+    below, above = (np.diff([float(e.dissimilarity(t, c)) for c in exponents]) for t in (0.5, 2.0))
+    yield at_least("growth of the tail with c at t = 2", above, 0.0, role="step")
+    yield at_least("growth of the tail with c at t = 1/2", below, 0.0, role="correction")

@@ -1,4 +1,4 @@
-"""Sub-exponential variables: the definition and Lemmas 2 to 4."""
+"""Tails: sub-exponential variables (Lemmas 2 to 4), spectral norms at the start (5 and 6)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_most, equal
+from attnbook.claims._measure import Measurement, at_least, at_most, equal
 from attnlab.checks import Array
 
 ROOT2 = float(np.sqrt(2.0))
+FALSE_ALARM = 1e-8
 
 
 def inside(alpha: float, many: int) -> Array:
@@ -37,12 +38,8 @@ def definition_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
             "log mgf with nu = alpha = sqrt(2) eta", e.product_log_mgf(lam, scale=eta), bound
         )
     lam = inside(ROOT2, instances)
-    yield at_most(
-        "log mgf with nu = 1",
-        e.product_log_mgf(lam),
-        e.sub_exponential_log_mgf(lam, 1.0),
-        role="outside",
-    )
+    what = "log mgf with nu = 1"
+    yield at_most(what, e.product_log_mgf(lam), e.sub_exponential_log_mgf(lam, 1.0), role="outside")
     lam = inside(1.0, instances)
     yield at_most(
         "log mgf with alpha = 1",
@@ -116,3 +113,40 @@ def lemma_4(_: np.random.Generator, instances: int) -> Iterator[Measurement]:
     t = np.array([e.sub_exponential_tail(1.0, 1.0, float(chance)) for chance in delta])
     cauchy = 2.0 / np.pi * np.arctan(1.0 / t)  # not sub-exponential for any parameters
     yield at_most("P(|X| >= threshold) of a Cauchy variable", cauchy, delta, role="outside")
+
+
+@measures("encoder.lemma-5", instances=400)
+def lemma_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    margin = np.sqrt(np.log(1.0 / FALSE_ALARM) / (2.0 * instances))
+    for d1, d2 in ((40, 10), (20, 20)):
+        values = np.linalg.svd(rng.standard_normal((instances, d1, d2)), compute_uv=False)
+        for zeta in (1.5, 2.5):
+            low, high = theory.encoder.lemma_5_interval(d1, d2, zeta)
+            out = ((values[:, 0] > high) | (values[:, -1] < low)).mean()
+            chance = theory.encoder.lemma_5_failure(zeta)
+            yield at_most(f"frequency outside, {d1} x {d2}, zeta={zeta}", out, chance + margin)
+        low, high = theory.encoder.lemma_5_interval(d1, d2, 0.0)
+        mean = values.mean(axis=0)
+        # Gordon: the expectations themselves lie inside with zeta = 0; the tails follow.
+        slack = 6.0 / np.sqrt(instances)
+        yield at_most(f"mean of the largest, {d1} x {d2}", mean[0], high + slack)
+        yield at_least(f"mean of the smallest, {d1} x {d2}", mean[-1], low - slack)
+    tall = np.linalg.svd(rng.standard_normal((instances, 40, 10)), compute_uv=False)
+    short = theory.encoder.lemma_5_interval(40, 10, 0.0)[1] - np.sqrt(10.0)
+    yield at_most(
+        "largest, without sqrt(d2), zeta=0, median", np.median(tall[:, 0]), short, role="outside"
+    )
+
+
+@measures("encoder.lemma-6", instances=200)
+def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    for width, d in ((40, 39), (80, 10)):
+        W = rng.standard_normal((instances, width, d))
+        norm = np.linalg.norm(W, ord=2, axis=(-2, -1))
+        yield at_most(f"norm, {width} x {d}", norm, theory.encoder.lemma_6_bound(width))
+    yield at_most(
+        "failure probability at d_m = 40", theory.encoder.lemma_5_failure(np.sqrt(40.0)), 1e-8
+    )
+    flat = rng.standard_normal((min(instances, 20), 10, 160))
+    norm = np.linalg.norm(flat, ord=2, axis=(-2, -1))
+    yield at_most("norm, 10 x 160", norm, theory.encoder.lemma_6_bound(10), role="outside")
