@@ -217,7 +217,7 @@ def to_check(evidence: Evidence) -> dict[str, list[str]]:
     from attnbook import claims
 
     return {
-        paper: [claim.id for claim in claims.all(paper=paper)]
+        paper: [claim.id for claim in claims.all(paper=paper) if claim.has_check]
         for paper in PAPERS
         if not evidence.of(paper)
     }
