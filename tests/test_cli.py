@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from attnbook import claims
-from attnbook.claims import _registry
+from attnbook.claims import _ledger
 from attnbook.cli import main
 
 Capture = pytest.CaptureFixture[str]
@@ -21,7 +21,7 @@ def test_check_prints_a_table(capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
     out = capsys.readouterr().out
     assert out.splitlines()[0].split() == ["id", "statement", "status", "evidence"]
     assert re.search(r"^svm\.theorem-1 .* holds +least margin.*\(7 instances\)", out, re.M)
-    assert re.search(r"^svm, statements +0 +2 +0 +0 +0 +0 +2$", out, re.M)
+    assert re.search(r"^svm, statements +0 +2 +0 +0 +0 +0 +0 +2$", out, re.M)
     assert "all evidence agrees with the recorded status" in out
     assert max(map(len, out.splitlines())) <= 150
 
@@ -36,10 +36,11 @@ def test_evidence_that_disagrees_exits_with_1(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     true = claims.get("svm.theorem-1")
-    ledger = dict(_registry._LEDGER)
+    ledger = dict(_ledger.ledger("svm"))
     fields = {name: getattr(true, name) for name in true.__dataclass_fields__}
     ledger[true.id] = claims.Claim(**{**fields, "status": "fails as stated"})
-    monkeypatch.setattr(_registry, "_LEDGER", ledger)
+    monkeypatch.setattr(_ledger, "ledger", {"svm": ledger}.get)
+    monkeypatch.setattr(_ledger, "PAPERS", ("svm",))
     assert main(["check", "svm.theorem-1", "--instances", "3"]) == 1
     out = capsys.readouterr().out
     assert "DISAGREES" in out

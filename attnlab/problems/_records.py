@@ -44,7 +44,7 @@ def source(kind: type[Kind]) -> type[Kind]:
         >>> from attnlab import problems
         >>> @problems.source
         ... @dataclass(frozen=True)
-        ... class Coins:
+        ... class Flips:
         ...     T: int
         ...
         ...     def trial(self, index):
@@ -53,7 +53,7 @@ def source(kind: type[Kind]) -> type[Kind]:
         ...     def draw(self, n, rng):
         ...         X = np.random.default_rng(rng).choice([-1.0, 1.0], size=(n, self.T, 1))
         ...         return problems.SequenceProblem(X, X[:, 0, 0], source=self)
-        >>> Coins(T=3).draw(4, rng=0).fresh(n=9, rng=1)
+        >>> Flips(T=3).draw(4, rng=0).fresh(n=9, rng=1)
         SequenceProblem(n=9, T=3, d=1)
     """
     if not (isinstance(kind, type) and is_dataclass(kind)):

@@ -79,7 +79,7 @@ def picture() -> str:
         inside.sort(key=lambda room: (-height(room, graph), room))
         out.append(f"{package:9} {'':34} stands on")
         for room in inside:
-            below = sorted(graph[room], key=lambda name: (name.split(".")[0], -height(name, graph)))
+            below = sorted(graph[room], key=lambda name: (-height(name, graph), name))
             own = [name.split(".")[1] for name in below if name.startswith(package)]
             other = [name.split(".")[1] for name in below if not name.startswith(package)]
             told = ", ".join(own) + (f" | {', '.join(other)}" if other else "")

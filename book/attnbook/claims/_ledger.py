@@ -155,7 +155,7 @@ def counts(chosen: Iterable[Claim]) -> dict[str, dict[str, int]]:
         >>> from attnbook import claims
         >>> found = claims.counts(claims.all(paper="encoder"))
         >>> list(found)
-        ['encoder, statements', 'encoder, the book\'s own', 'encoder, errata']
+        ['encoder, statements', "encoder, the book's own", 'encoder, errata']
         >>> found["encoder, the book's own"]["holds"]
         5
 

@@ -62,7 +62,8 @@ def run(given: argparse.Namespace) -> int:
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
     short = ["defined", "holds", "corrected", "fails", "unreached", "glyph", "misprint", "total"]
-    yield f"{'':34}" + "".join(f"{name:>10}" for name in short)
+    yield f"{'':29}" + "".join(f"{name:>10}" for name in short)
     for group, found in claims.counts(chosen).items():
         numbers = (*found.values(), sum(found.values()))
-        yield f"{group:34}" + "".join(f"{number:>10}" for number in numbers)
+        group = group.replace("errata of the preprint", "preprint's errata")
+        yield f"{group:29}" + "".join(f"{number:>10}" for number in numbers)

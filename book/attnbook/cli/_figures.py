@@ -10,6 +10,7 @@ from typing import Any
 
 from attnbook import figures
 from attnbook.cli._table import Table
+from attnbook.figures import costs
 from attnbook.files import cores, folder
 from attnlab import checks
 
@@ -47,8 +48,8 @@ def run_list(_: argparse.Namespace) -> int:
     table = Table(("id", "quick", "paper", "status", "shows"), (12, 7, 8, 14, 0))
     print(table.head())
     for figure in figures.all():
-        cost = figure.cost
-        print(table.row(figure.id, cost["quick"], cost["paper"], figure.status, figure.words))
+        quick, paper = (costs.told(figure.id, preset) for preset in ("quick", "paper"))
+        print(table.row(figure.id, quick, paper, figure.status, figure.words))
     return 0
 
 

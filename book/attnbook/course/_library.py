@@ -76,8 +76,6 @@ def write(rooms: tuple[str, ...], folder: Path) -> Path:
     for package in ("attnlab", "attnbook"):
         target = folder / package
         inside = sorted(room for room in wanted if HOMES[room].name == package)
-        if not inside:
-            continue
         target.mkdir(parents=True)
         for room in inside:
             source = HOMES[room] / room

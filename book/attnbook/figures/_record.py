@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.figures._costs import told
 from attnbook.figures._plan import Task, piece, plan
 from attnlab import checks as check
 from attnlab.checks import Array
@@ -119,11 +118,6 @@ class Figure:
             raise check.fail("paper", f"the settings of quick, {sorted(self.quick)}", self.paper)
         if not (self.reading or self.status == "reproduced"):
             raise check.fail("reading", "what was read into the paper", "''")
-
-    @property
-    def cost(self) -> dict[str, str]:
-        """How long each preset took where it was measured, in words; ``?`` where it was not."""
-        return {preset: told(self.id, preset) for preset in ("quick", "paper")}
 
     def settings(self, preset: str = "quick", **changes: Any) -> dict[str, Any]:
         """The preset's numbers with ``changes``; each must be known and of the preset's kind."""
