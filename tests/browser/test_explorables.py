@@ -324,7 +324,8 @@ def test_how_often_is_the_stored_sweep(open_page) -> None:
     few, many = at_4[n.index(10), T.index(3)], at_4[n.index(5), T.index(10)]
     assert few < many, "fewer constraints, and yet less often global"
     root.locator("[data-bet]").first.click()
-    assert f"{100 * few:.0f} % against {100 * many:.0f} % global" in root.inner_text()
+    told = f"{100 * few:.0f} % against {100 * many:.0f} % global"
+    root.get_by_text(told).first.wait_for(timeout=5000)  # the answer is drawn after the click
     legend = root.inner_text()
     assert "proxy of B.1" in legend
     assert "all tokens support (B.1)" in legend

@@ -86,7 +86,7 @@ def alt(data: Data) -> str:
         "correlation": "(designs, dims, trials, forms) cosine with the direction of its tokens",
         "feasible": "(designs, dims, trials) whether the optimal tokens can be separated",
         "mean_margin": "(designs, dims, trials) of the optimal tokens' SVM; NaN where infeasible",
-        "largest_margin": "(designs, dims, trials) likewise: 1 where every token is a support token",
+        "largest_margin": "(designs, dims, trials) likewise: 1 where all tokens are support tokens",
     },
     paint=paint,
     alt=alt,
