@@ -85,7 +85,20 @@ What complains
         types
 """
 
-from attnlab import checks, curvature, models, ntk, optim, problems, svm
+import importlib
+from types import ModuleType
 
 __all__ = ["checks", "curvature", "models", "ntk", "optim", "problems", "svm"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Rooms are imported when they are first asked for."""
+    if name in __all__:
+        return importlib.import_module(f"attnlab.{name}")
+    raise AttributeError(f"module 'attnlab' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The rooms, also before they are asked for."""
+    return [*globals(), *__all__]

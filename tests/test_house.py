@@ -99,7 +99,9 @@ def test_only_numpy_is_imported_at_the_top() -> None:
 
 
 def test_import_is_light() -> None:
-    code = "import sys, attnlab; print(*sorted({m.split('.')[0] for m in sys.modules}))"
+    rooms = ", ".join(attnlab.__all__)
+    code = f"import sys; from attnlab import {rooms}"
+    code += "; print(*sorted({m.split('.')[0] for m in sys.modules}))"
     environment = {**os.environ, "PYTHONPATH": str(LIBRARY.parent)}
     printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment

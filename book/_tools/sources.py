@@ -28,7 +28,7 @@ HUBS = {"attnlab", "attnbook", "attnbook.theory", "attnbook.widgets"}
 # figures those whose ids are written. A paper itself does not ask (the same test sees to it).
 REGISTRIES = ("attnbook.claims", "attnbook.figures")
 PAPERS = ("multihead", "encoder", "bias", "svm")
-LAZY_HUB = "attnbook"  # its rooms come through __getattr__
+LAZY_HUBS = ("attnlab.", "attnbook.")  # their rooms come through __getattr__
 JS_IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["'](\.{1,2}/[^"']+)["']""", re.M)
 OPEN = re.compile(r"\b(?:exec|eval|compile|open|runpy|subprocess|system|read_text|read_bytes)\b")
 WHOLE = "*"  # in place of a local name: nothing can be told apart
@@ -83,7 +83,7 @@ class Sources:
             self._resolve(target, names, whole, alone)
         registry = next((name for name in REGISTRIES if module.startswith(name)), "")
         for prefix in [] if registry else dynamic(tree):
-            if prefix != f"{LAZY_HUB}.":  # the hub's own __getattr__: seen where it is used
+            if prefix not in LAZY_HUBS:  # the hub's own __getattr__: seen where it is used
                 whole |= {name for name in self.modules if name.startswith(prefix)}
         for name in REGISTRIES:
             if name != registry and self._asks(name, whole):
