@@ -89,7 +89,7 @@ import importlib
 from types import ModuleType
 
 __all__ = ["checks", "curvature", "models", "ntk", "optim", "problems", "svm"]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -503,3 +503,17 @@ def test_the_sets_are_as_large_as_promised(name: str) -> None:
         assert one.minutes > 0
         assert "**Expected.**" in one.text or not one.answer
         assert one.scheme or one.answer
+
+
+def test_a_course_of_another_age_is_not_marked_wrongly(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its notebooks import rooms that have moved: a sentence, and not zero points for everybody."""
+    path = place / "course.json"
+    about = json.loads(path.read_text())
+    assert about["version"] == attnlab.__version__
+    path.write_text(json.dumps(about | {"version": "0.1.0"}))
+    assert main(["course", "grade", str(place)]) == 2
+    told = capsys.readouterr().err
+    assert "mark this one with the version that made it, got one made by 0.1.0" in told
+    assert not list((place / "verdicts").rglob("*.json"))

@@ -29,6 +29,8 @@ from attnlab import checks as check
 if TYPE_CHECKING:
     from attnbook.course._collect import Sorted
 
+FIRST = (0, 2)  # the version whose rooms notebooks import as they are named today
+
 
 @dataclass(frozen=True)
 class Course:
@@ -126,6 +128,18 @@ class Course:
             raise check.fail(
                 "course", "a folder made by `attnlab course new`, with its course.json", str(place)
             ) from None
+
+    def made_by(self) -> str:
+        """The version that handed the notebooks out; one whose imports have moved is refused."""
+        about = json.loads((self.place / "course.json").read_text("utf-8"))
+        made = str(about.get("version", "0.1.0"))
+        if tuple(int(part) for part in re.findall(r"\d+", made)[:2]) < FIRST:
+            expected = (
+                f"one made by attnlab {'.'.join(map(str, FIRST))} or newer, because rooms moved to "
+                "attnbook since: mark this one with the version that made it"
+            )
+            raise check.fail("course", expected, f"one made by {made}")
+        return made
 
     def due(self) -> dict[str, str]:
         """When sets are due, where the instructor wrote it into course.json (ISO dates)."""
@@ -230,6 +244,7 @@ class Course:
     ) -> list[Verdict]:
         """Form the verdicts that are missing or stale; one bad submission never stops the rest."""
         available()  # refuse before anything runs
+        self.made_by()
         sources = {name: self.source(name) for name in self.folders}
         work = list(self.submissions())
         found: list[Verdict] = []
