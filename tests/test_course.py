@@ -486,7 +486,10 @@ def test_the_small_set_keeps_its_word(mini: course.ProblemSet) -> None:
     assert _verify.verify(mini, [0, 1]) == []
 
 
-@pytest.mark.parametrize("name", ["1", "2", "3", "4", "project"])
+LONG = [pytest.param(name, marks=pytest.mark.long) for name in ("1", "3", "4", "project")]
+
+
+@pytest.mark.parametrize("name", ["2", *LONG])
 def test_the_sets_keep_their_word(name: str) -> None:
     """One seed, all problems, all mistakes; ``make course`` tries five seeds."""
     assert _verify.verify(course.problem_set(name, BOOK), [3]) == []
