@@ -77,7 +77,8 @@ wheel: env
 	@$(BIN)/python -m hatchling build -t wheel -d _build/dist >_build/wheel.log 2>&1 || { cat _build/wheel.log; exit 1; }
 	@$(BIN)/python -m pip install --quiet --quiet --no-deps --no-compile --target $(WHEEL) _build/dist/*.whl
 
-PYTEST := PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 2 --dist worksteal --durations=10
+# three processes: browsers and sandboxes leave two cores waiting
+PYTEST := PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 3 --dist worksteal --durations=10
 
 pytest: wheel
 	$(PYTEST) -m "not long" --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab $(WHEEL)/attnbook
