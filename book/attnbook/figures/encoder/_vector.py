@@ -54,18 +54,21 @@ def compute(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     }
 
 
+ROUNDING = 1e-12  # what is smaller is drawn here: it differs between processors
+
+
 def paint(data: Data, canvas: Any) -> None:
     """Loss and the kernel's first eigenvalues."""
     left, right = canvas.subplots(1, 2)
     step = data["step"][0]
     for k, name in enumerate(NAMES):
-        loss = data["loss"][:, k] / data["energy"][:, None]
+        loss = np.maximum(data["loss"][:, k] / data["energy"][:, None], ROUNDING)
         left.plot(step[1:], np.median(loss, axis=0)[1:], marker=mark(k), markevery=3, label=name)
         left.fill_between(
             step[1:], loss.min(axis=0)[1:], loss.max(axis=0)[1:], color=tone(k), alpha=0.15, lw=0
         )
         tops = np.median(data["eigenvalues"][:, k], axis=0)
-        shown = np.maximum(tops / tops[0], 1e-17)
+        shown = np.maximum(tops / tops[0], ROUNDING)
         right.plot(range(1, len(shown) + 1), shown, marker=mark(k), label=name)
     left.set(xscale="log", yscale="log", title="loss over mean of y squared", xlabel="epoch")
     right.set(yscale="log", title="kernel's eigenvalues, first = 1", xlabel="number")
@@ -74,7 +77,7 @@ def paint(data: Data, canvas: Any) -> None:
 
 def _size(x: float) -> str:
     """A number, or that there is nothing left of it but rounding."""
-    return f"{x:.1e}" if x > 1e-12 else "below 1e-12"
+    return f"{x:.1e}" if x > ROUNDING else f"below {ROUNDING:.0e}"
 
 
 def alt(data: Data) -> str:
