@@ -288,3 +288,10 @@ def test_all_that_ran_was_foreseen(page: str) -> None:
     assert ours
     lazy = HOMES["attnbook"] / "__init__.py"  # its __getattr__, which every page may ask
     assert ours - {lazy} <= NOW.of_page(cells)
+
+
+def test_pages_to_be_made_anew_may_stand_behind_options() -> None:
+    import sphinx_site
+
+    given = sphinx_site.arguments(["html", "doctrees", "--jobs", "2", "a.md", "b.md"])
+    assert (given.jobs, given.files) == (2, ["a.md", "b.md"])

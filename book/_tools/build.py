@@ -99,9 +99,14 @@ def serve_and_check() -> int:
             run_all([], checks=True)
             tell(Pages(Sources()), Evidence(Sources()), runnable())
             shutil.copy(BUILD / "buildinfo", BUILD / "html" / ".buildinfo")
-            site(*(str(ROOT / f"{page}.md") for page in toc_pages() if shows_evidence(page)))
-            finish()
-            say("the ledger shows its evidence: read its pages again")
+            pages = [page for page in toc_pages() if shows_evidence(page)]
+            for page in pages:  # what has no doctree is read again: its text is as it was
+                (BUILD / ".doctrees" / f"{page}.doctree").unlink(missing_ok=True)
+            if site(*(str(ROOT / f"{page}.md") for page in pages)):
+                say("the ledger's pages could not be made anew: see the warnings above")
+            else:
+                finish()
+                say("the ledger shows its evidence: read its pages again")
         threading.Event().wait()
     except KeyboardInterrupt:
         print()

@@ -51,15 +51,20 @@ def make(
     return 1 if isinstance(done, BaseException) else int(done)
 
 
-def main() -> int:
-    """From the command line."""
+def arguments(given: list[str] | None = None) -> argparse.Namespace:
+    """The command line; files may stand behind options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("doctrees", type=Path)
     parser.add_argument("files", nargs="*", help="make these pages anew; all that changed if none")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
-    given = parser.parse_args()
+    return parser.parse_intermixed_args(given)
+
+
+def main() -> int:
+    """From the command line."""
+    given = arguments()
     os.chdir(ROOT)
     how = {"fresh": given.fresh, "jobs": given.jobs, "files": given.files}
     return make(given.out.resolve(), given.doctrees.resolve(), **how)
