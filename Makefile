@@ -9,7 +9,7 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env env-book test test-all lint lint-all programs wheel pytest pytest-long pythons bench lock picture clean read edit book lab sweeps course coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course coverage kernels test-kernels
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -20,6 +20,7 @@ help:
 	@echo "make test-all  what make test leaves out because it is long; CI runs both"
 	@echo "make test-kernels  the same verdict under each of OpenBLAS's kernels (an hour)"
 	@echo "make book    build the book (_build/html)"
+	@echo "make live    fetch Python for live pages (make book and make read do, too)"
 	@echo "make lab     open the pages as notebooks in JupyterLab"
 	@echo "make env     only set up (.venv)"
 	@echo "make lint    style and types"
@@ -43,9 +44,9 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml .ci/environment
 
 # -- checks ------------------------------------------------------------------------------------
 # `make test` and `make test-all` run every test once between them: the mark `long` tells them apart.
-test: lint programs book pytest kernels
+test: lint programs book pytest
 
-test-all: lint-all programs pythons book pytest-long
+test-all: lint-all programs-all pythons book pytest-long kernels
 
 # the most sensitive tests under three of OpenBLAS's kernels, a minute
 kernels: env
@@ -59,6 +60,10 @@ test-kernels: env
 # a browser and a sandbox, where they are missing
 programs: env
 	@.ci/programs
+
+# and another browser, for the long tests
+programs-all: env
+	@.ci/programs all
 
 lint: env
 	$(BIN)/ruff check .
@@ -117,6 +122,9 @@ book: env-book
 # served as soon as the pages are there; the ledger's checks follow, where they are not today's
 read: env-book
 	$(BIN)/python book/_tools/build.py --serve
+
+live: env-book
+	$(BIN)/python book/_tools/runtime.py
 
 edit: env-book
 	$(BIN)/python book/_tools/edit.py

@@ -83,6 +83,8 @@ What complains
         arguments become clean arrays at the door, or an error that names them
     `checks.Array`, `checks.IntArray`, `checks.BoolArray`, `checks.Rng`
         types
+    `checks.GAP`, `checks.UNRESOLVED`
+        from where on a certificate counts, and below which margin float64 may fail to decide
 """
 
 import importlib

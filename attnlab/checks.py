@@ -20,6 +20,8 @@ Rng: TypeAlias = int | np.random.Generator
 
 
 __all__ = [
+    "GAP",
+    "UNRESOLVED",
     "Array",
     "BoolArray",
     "IntArray",
@@ -35,6 +37,9 @@ __all__ = [
     "shape",
     "trials_shape",
 ]
+# what every certificate of a margin is judged by, on tokens and in tangent features
+GAP = 1e-9  # relative, between the two sides: what counts as certified
+UNRESOLVED = 1e-6  # relative margin below which float64 may fail to decide
 PURPOSES = ("problem", "start", "fresh", "path")
 
 

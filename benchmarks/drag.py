@@ -34,11 +34,11 @@ def main() -> None:
         )
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         for form in ("W", "KQ"):
-            query = "?token_board=" + json.dumps({"form": form})
-            page.goto(f"http://127.0.0.1:{server.server_port}/book/index.html{query}")
+            query = "?token_board=" + json.dumps({"form": form, "open": 2, "k": 200})
+            page.goto(f"http://127.0.0.1:{server.server_port}/book/svm/tokens.html{query}")
             root = page.locator("[data-explorable=token_board]").first
             page.wait_for_selector("[data-ready]")
-            handle = root.locator("[data-handle=x00] .al-reach")
+            handle = root.locator("[data-handle=x00]")
             handle.scroll_into_view_if_needed()
             box = handle.bounding_box()
             assert box is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pkgutil
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -54,7 +55,160 @@ def max_margin() -> MaxMargin:
 
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
+sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "tests")]
+
+
+# -- what `make test` leaves to `make test-all` --------------------------------------------------
+# By kind: why a test may wait for `make test-all`, and which do. A name stands for all its cases, a
+# name with the beginning of a case for that one.
+LATER: dict[str, tuple[str, ...]] = {
+    "a figure that tests/test_figures_*.py hold to the same numbers, or the other way round": (
+        "test_reference.py::test_multihead_dm1_table_of_gd_at_a_thousand_steps",
+        "test_reference.py::test_multihead_figure_2_more_heads_at_a_constant_step_are_slower",
+        "test_reference.py::test_multihead_figure_2_overshoots_first_and_then_decays_like_one_over_k",
+        "test_reference.py::test_multihead_figures_4_and_5_more_heads_are_faster_and_momentum",
+        "test_reference.py::test_multihead_figures_4_and_5_the_planted_model_is_found",
+        "test_reference.py::test_encoder_a7_relative_loss_at_epoch_100",
+        "test_reference.py::test_encoder_a7_and_a8_width_100_at_epochs_100_and_400",
+        "test_figures_multihead.py::test_figure_3_faster_but_with_less_margin",
+        "test_figures_multihead.py::test_figure_3_especially_with_adam",
+        "test_figures_multihead.py::test_figure_3_same_order_with_the_constant_of_figure_2",
+        "test_figures_bias.py::test_figure_3_joint_training",
+        "test_reference.py::test_bias_figure_3_joint_training_ranks_the_methods",
+    ),
+    "a long run of what a shorter one shows": (
+        "test_saturation.py::test_the_exact_recipe_goes_on_for_twenty_thousand_steps",
+        "test_saturation.py::test_the_exact_recipe_converges_to_the_max_margin_direction",
+        "test_reference.py::test_bias_section_3_3_gradient_descent_grows_like_a_logarithm",
+        "test_reference.py::test_bias_figure_2_long_run",
+        "test_figures_bias.py::test_figure_8_the_basin_has_an_edge",
+        "test_figures_multihead.py::test_figure_5_more_heads_are_faster",
+        "test_figures_multihead.py::test_figure_5_momentum_is_ahead_of_descent",
+        "test_figures_multihead.py::test_alternative_texts_carry_the_numbers",
+        "test_course_private.py::test_a_course_of_ones_own_sets",
+        "test_course_roundtrip.py::test_gradescope_marks_honest_and_hostile_work[hostile",
+        "test_svm_certificates.py::test_the_counts",
+        "test_figures_svm.py::test_texts_carry_the_numbers_of_the_data[0",
+        "browser/test_training_heads.py::test_step_rules_show_the_runs",
+        "browser/test_single_head.py::test_short_segments_stay_within_four_thirds",
+        "browser/test_training_heads.py::test_leave_one_out_has_a_right_answer",
+        "browser/test_single_head.py::test_copies_in_pairs_fall_like_the_root_exactly",
+    ),
+    "a mutant that its claim's own long check must notice; short checks' mutants run": (
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[theorem-4",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[theorem-6",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[theorem-7",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[theorem-2",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[proposition-1: the radius",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[theorem-10: 4",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[corollary-2",
+        "test_claims_svm.py::test_a_broken_formula_is_noticed[theorem-8",
+        "test_claims_svm_errata.py::test_a_broken_part_is_noticed[corollary-",
+        "test_claims_svm_errata.py::test_a_broken_part_is_noticed[theorem-",
+        "test_claims_encoder.py::test_a_broken_bound_is_noticed[theorem-",
+        "test_claims_encoder.py::test_a_broken_bound_is_noticed[assumption-3",
+        "test_claims_encoder_errata.py::test_a_mutant_is_noticed[section-c6",
+        "test_claims_bias.py::test_a_broken_theorem_is_noticed[theorem-",
+        "test_claims_bias_errata.py::test_a_broken_formula_is_noticed[16",
+        "test_claims_multihead.py::test_checks_notice[lemma-2",
+        "test_claims_multihead.py::test_checks_notice[theorem-1",
+        "test_claims_multihead.py::test_checks_notice[theorem-3",
+        "test_claims_multihead.py::test_checks_notice[corollary-2",
+        "test_claims_multihead.py::test_checks_notice[proposition-7",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.corollary-2",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.corollary-3",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.corollary-5",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.definition-1",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.theorem-1",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.theorem-3: steps",
+        "test_mutations.py::test_a_mutation_is_noticed[multihead.theorem-3: the sixth",
+        "test_mutations.py::test_a_mutation_is_noticed[encoder.remark-2",
+        "test_mutations.py::test_a_mutation_is_noticed[encoder.remark-3: tau_1",
+        "test_mutations.py::test_a_mutation_is_noticed[encoder.theorem-",
+        "test_mutations.py::test_a_mutation_is_noticed[bias.example-1",
+        "test_mutations.py::test_a_mutation_is_noticed[bias.remark-2",
+        "test_mutations.py::test_a_mutation_is_noticed[svm.lemma-3",
+        "test_mutations.py::test_a_mutation_is_noticed[svm.theorem-",
+        "test_mutations.py::test_a_mutation_is_noticed[svm.proposition-1",
+        "test_mutations.py::test_a_mutation_is_noticed[svm.conjecture-1",
+        "test_mutations.py::test_a_mutation_is_noticed[svm.claim-1",
+        "test_mutations.py::test_a_mutation_is_noticed[svm.erratum-28",
+    ),
+    "the evidence again, with other seeds and sizes: `make book` has it with one": (
+        "test_claims_svm_errata.py::test_few_instances_suffice",
+        "test_claims_bias_errata.py::test_evidence_agrees_for_few_instances_and_another_seed",
+        "test_claims_multihead_errata.py::test_errata_agree_for_other_seeds_and_sizes",
+    ),
+    "programs of others, whole: what they are given is read in the other tests of the course": (
+        "test_course.py::test_nbgrader_takes_these_verdicts_and_no_others",
+        "test_course.py::test_forgetting_leaves_the_others",
+        "browser/test_notebooks.py::test_jupyterlab_drags_and_python_reads",
+    ),
+    "the editor's whole loop over a book of its own: its parts are tested in test_sources.py": (
+        "test_edit.py::test_what_is_saved_is_shown",
+    ),
+    "a course graded twice: its parts are tested one by one": (
+        "test_course.py::test_killed_half_way_it_goes_on",
+        "test_course.py::test_twice_the_same_and_only_what_changed",
+    ),
+    "another program that computes pieces; what it gives is tested with processes": (
+        "test_figures_engine.py::test_dask_gives_the_same_bits",
+        "test_figures_engine.py::test_an_unreachable_scheduler_is_said_within_seconds",
+    ),
+    "killed at six moments; resuming from what is there is tested in a second": (
+        "test_figures_engine.py::test_killed_and_resumed",
+    ),
+}
+# Cases of one kind: how many run in `make test`, spread evenly.
+FEW: dict[str, int] = {
+    "browser/test_explorables.py::test_touch_and_mouse": 5,  # one kit moves all of them
+    "browser/test_explorables.py::test_the_address_restores_the_state": 5,  # one kit writes it
+    "browser/test_explorables.py::test_keyboard_changes_what_is_said": 10,  # one kit hears keys
+    "browser/test_sealed.py::test_nothing_tells_before_the_answer": 14,  # each kind of question
+    "browser/test_sealed.py::test_a_link_may_be_sealed_or_open": 6,
+    "browser/test_exercises.py::test_every_exercise_of_the_book_knows_its_answers": 8,
+    "browser/test_derivations.py::test_rules_and_width_on_a_dark_phone": 4,
+    "browser/test_derivations.py::test_the_keyboard_walks": 3,
+    "browser/test_derivations.py::test_what_is_dropped_breaks_its_step": 8,
+    "browser/test_mixtures.py::test_head_race": 1,
+    "browser/test_mixtures.py::test_training_of_heads": 1,
+    "browser/test_training_heads.py::test_head_budget_compares_with_what_is_promised": 1,
+    "browser/test_single_head.py::test_segment_explorer_walks_as_attnlab_does": 1,
+    "browser/test_single_head.py::test_weak_convexity_is_within_its_bounds": 1,
+    "browser/test_kernels.py::test_gradient": 3,
+    "test_widgets_bias_rates.py::test_heavy_ball_is_a_longer_step_with_a_lag": 1,
+    "test_saturation.py::test_other_models_and_rules_stay_finite_for_three_thousand_steps": 3,
+    "test_reference.py::test_bias_figure_8_a_large_start_never_recovers": 1,
+    "test_reference.py::test_bias_figure_8_a_small_start_recovers": 1,
+    "test_reference.py::test_multihead_figure_3_more_heads_are_faster_and_lose_margin": 1,
+    "test_svm_certificates.py::test_hard_instances": 2,
+    "browser/test_encoder_kernels.py::test_lazy_replay_is_the_figure": 1,
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark them; a name that fits no test is a mistake, not a test that runs nowhere."""
+    names = {item: item.nodeid.removeprefix("tests/") for item in items}
+    whole = not any("::" in arg for arg in config.args) and not config.getoption("lf", False)
+    files = {name.partition("::")[0] for name in names.values()} if whole else set()
+
+    def those(pattern: str) -> list[pytest.Item]:
+        found = [item for item, name in names.items() if name.startswith(pattern)]
+        if not found and pattern.partition("::")[0] in files:
+            raise pytest.UsageError(f"tests/conftest.py: no test is called {pattern}")
+        return found
+
+    for patterns in LATER.values():
+        for pattern in patterns:
+            for item in those(pattern):
+                item.add_marker("long")
+    for pattern, few in FEW.items():
+        found = those(pattern)
+        kept = {len(found) * k // few for k in range(few)}
+        for place, item in enumerate(found):
+            if place not in kept:
+                item.add_marker("long")
 
 
 @cache
@@ -112,10 +266,7 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
     from attnbook import claims
 
     def run(name: str, target: str, mutant: Mutant, seed: int = 0) -> bool:
-        module, _, attribute = target.rpartition(".")
-        import importlib
-
-        true = getattr(importlib.import_module(module), attribute)
+        true = pkgutil.resolve_name(target)
         assert intact(name, seed), "must agree before anything is broken"
         with monkeypatch.context() as patch:
             patch.setattr(target, mutant(true))

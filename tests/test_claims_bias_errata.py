@@ -61,6 +61,8 @@ MUTANTS = [
     ("10", ROOM + "omega_2", _times(4.0), "omega_2 without its 1/n"),
     ("10", ROOM + "omega_1", _times(0.01), "omega_1 as small as omega_2"),
     ("11", ROOM + "joint_loss_bound", lambda true: lambda *a: true(*a) ** 4, "rate too fast"),
+    ("12", ROOM + "gradient_bounds", _parts(0.1, 1.0), "a lower bound that holds"),
+    ("12", ROOM + "gradient_bounds", _parts(1.0, 4.0), "omega_2 times 4"),
     ("14", ROOM + "two_token_miss", lambda true: lambda w, c: true(w, 2.0 * c), "c doubled"),
     (
         "14",
@@ -83,19 +85,28 @@ def test_a_broken_formula_is_noticed(
     assert not verdict(f"bias.erratum-{number}", target, mutant), words
 
 
-def test_attention_that_is_not_sharp_is_noticed(verdict: Verdict) -> None:
-    flat = lambda true: lambda x, axis: true(x / 1e3, axis=axis)  # noqa: E731
-    assert not verdict("bias.erratum-8", "scipy.special.softmax", flat)
+PARTS = [
+    (
+        "8",
+        "scipy.special.softmax",
+        lambda true: lambda x, axis: true(x / 1e3, axis=axis),
+        "attention that is not sharp",
+    ),
+    ("15", "attnlab.models.Attention", _ascending, "the sign of the expansion"),
+    (
+        "17",
+        "attnbook.claims.bias._errata._scale._adverse",
+        lambda true: lambda n, d, alpha, logs: true(n, d, alpha, logs / 1e4),
+        "harmless tokens for adverse ones",
+    ),
+]
 
 
-def test_the_sign_of_the_expansion_is_noticed(verdict: Verdict) -> None:
-    assert not verdict("bias.erratum-15", "attnlab.models.Attention", _ascending)
-
-
-def test_adverse_tokens_are_noticed_when_they_are_harmless(verdict: Verdict) -> None:
-    target = "attnbook.claims.bias._errata._scale._adverse"
-    harmless = lambda true: lambda n, d, alpha, logs: true(n, d, alpha, logs / 1e4)  # noqa: E731
-    assert not verdict("bias.erratum-17", target, harmless)
+@pytest.mark.parametrize(("number", "target", "mutant", "words"), PARTS)
+def test_a_broken_part_is_noticed(
+    verdict: Verdict, number: str, target: str, mutant: Any, words: str
+) -> None:
+    assert not verdict(f"bias.erratum-{number}", target, mutant), words
 
 
 def test_every_erratum_shows_its_number() -> None:

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from attnbook import theory
-from attnlab import curvature, problems
+from attnbook.claims._measure import slope
+from attnbook.claims.svm import _cases as cases
+from attnbook.claims.svm import _long
+from attnbook.claims.svm import _paths as paths
+from attnlab import curvature, models, optim, problems
 
 Function = Callable[..., Any]
 
@@ -87,6 +91,21 @@ def without_its_own_square(true: Function) -> Function:
     return lambda gram: float(-gram[0, 1] / (gram[1, 1] + gram[0, 1]))
 
 
+def ties(*, low: bool) -> Callable[[Function], Function]:
+    """Tokens that score as much as the selected one are not high."""
+
+    def mutant(true: Function) -> Function:
+        def broken(problem: Any, tokens: Any) -> Any:
+            below, above = true(problem, tokens)
+            own = np.take_along_axis(problem.scores, np.asarray(tokens)[..., None], axis=-1)
+            tied = above & (problem.scores == own)
+            return (below | tied if low else below), above & ~tied
+
+        return broken
+
+    return mutant
+
+
 W_TRANSPOSED = changed(W=lambda margin: np.swapaxes(margin.W, -1, -2))
 THEORY = "attnbook.theory.svm."
 MUTANTS = [
@@ -122,11 +141,16 @@ MUTANTS = [
     (
         "theorem-7",
         THEORY + "local_constants",
-        changed(mu=lambda c: np.minimum(0.9, 1e3 * c.mu)),
-        "the opening",
+        changed(mu=lambda c: np.minimum(0.9, 4.0 * c.mu)),
+        "the opening four times as wide",
     ),
     ("theorem-8", THEORY + "enough_dimension", one_less, "d one too small"),
     ("definition-3", THEORY + "cone_margins", times(-1.0), "low and high swapped"),
+    ("definition-3", THEORY + "_paths.low_high", ties(low=True), "ties are low"),
+    ("definition-3", THEORY + "_paths.low_high", ties(low=False), "ties are in neither set"),
+    ("proposition-1", THEORY + "safe_excess", times(1.5), "a level half as high again"),
+    ("proposition-1", THEORY + "turning_radius", times(0.01), "the radius"),
+    ("theorem-6", THEORY + "first_step_radius", times(0.5), "a first step half as long"),
     (
         "lemma-5",
         "attnlab.svm.locally_optimal",
@@ -207,8 +231,6 @@ EYE = np.eye(4)
         (lambda: theory.svm.lemma_11_radius(WIDE, EYE, 1.0, 2.0), "pi: expected a finite number"),
         (lambda: theory.svm.lemma_12_radius(WIDE, EYE, 0.0), "mu: expected numbers above 0"),
         (lambda: theory.svm.local_constants(WIDE, EYE), "W_mm: expected matrices whose least"),
-        (lambda: theory.svm.cone_step(0.1, 0.2, 1.0, 1.0), "epsilon: expected numbers from 0"),
-        (lambda: theory.svm.cone_step(1.5, 0.2, 1.0, 1.0), "mu: expected numbers between"),
         (lambda: theory.svm.cone_radius(0.0, 3, 1.0, 1.0), "epsilon: expected numbers above 0"),
         (lambda: theory.svm.opposing_threshold(np.eye(3)), "gram: expected shape"),
         (lambda: theory.svm.thresholds([1.0, 0.5, 0.2], 3), "tokens: expected at most"),
@@ -245,3 +267,38 @@ def test_hidden_tokens_do_not_count() -> None:
     low, high = theory.svm.low_high(p, p.optimal)
     assert not ((low | high) & ~p.mask).any()
     assert theory.svm.cone_margins(p, EYE, p.optimal)[0] == np.inf
+
+
+def test_steps_taken_together_are_the_steps_one_by_one() -> None:
+    drawn = problems.sphere(n=2, T=3, d=4, min_gap=0.2, trials=6, rng=0)
+    start = np.zeros((6, 4, 4))
+    early, late = _long.descent(drawn, start, (20, 32))
+    k = np.exp(late.log_steps)
+    assert k.round() == pytest.approx(k)  # whole numbers of steps
+    assert (k > 300.0).all()
+    scale = 1.0 / cases.norm(theory.svm.features(drawn)).max(axis=(-1, -2))
+    for j in range(6):
+        one = drawn.trial(j)
+        L = curvature.smoothness(models.Attention(), cases.in_units(drawn, scale).trial(j)).W
+        rule = optim.GD(float(scale[j] ** 2 / L))
+        run = optim.train(models.Attention(), one, rule, int(k[j].round()), params={"W": start[j]})
+        gone = np.linalg.norm(run.params["W"] - late.W[j])
+        assert gone < 3e-3 * np.linalg.norm(late.W[j] - early.W[j])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "T", "d"), [(5, 5, 8), (10, 4, 10), (4, 10, 9), (10, 10, 10)])
+def test_paths_of_larger_problems(n: int, T: int, d: int) -> None:
+    """Theorem 2 beyond the sizes of its check."""
+    for row in paths.of_size(n, T, d, None, 2, np.random.default_rng(0)):
+        assert row.holds, str(row)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "T", "d", "trials"), [(5, 5, 8, 4), (10, 10, 10, 2)])
+def test_nuclear_paths_of_larger_problems(n: int, T: int, d: int, trials: int) -> None:
+    drawn = problems.sphere(n=n, T=T, d=d, min_gap=0.05, trials=trials, rng=0)
+    gone = paths.distances(drawn, d)
+    assert gone.shape == (5, trials)  # certified at every radius
+    typical = np.exp(np.log(gone).mean(axis=-1))
+    assert -1.1 < slope(paths.RADII, typical) < -0.85

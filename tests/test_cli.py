@@ -1,5 +1,6 @@
 """The command line: tables, exit codes, and what bad input gets."""
 
+import json
 import re
 import subprocess
 import sys
@@ -45,6 +46,35 @@ def test_evidence_that_disagrees_exits_with_1(
     out = capsys.readouterr().out
     assert "DISAGREES" in out
     assert "disagrees with the recorded status: svm.theorem-1" in out
+
+
+def test_rows_for_programs(capsys: Capture) -> None:
+    names = ["multihead.corollary-3", "svm.lemma-3"]
+    assert main(["check", *names, "--json", "--workers", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["seed"] == 0
+    loose, exact = found["claims"]
+    assert loose["status"] == "holds"
+    assert loose["agrees"]
+    assert loose["seconds"] > 0.0
+    assert {row["role"] for row in loose["rows"]} == {"premise", "statement"}
+    for row in loose["rows"]:
+        assert row["holds"]
+        assert row["room"] == pytest.approx(row["bound"] / row["measured"])
+        assert row["slack"] == (row["role"] == "statement" and row["room"] > 1000.0)
+    assert all(row["room"] is None for row in exact["rows"] if row["relation"] == "=")
+
+
+def test_the_loosest_bounds_come_first(capsys: Capture) -> None:
+    assert main(["check", "multihead.corollary-3", "bias.erratum-9", "--slack"]) == 0
+    out = capsys.readouterr().out
+    head, _, first, *rest = out.splitlines()
+    assert head.split() == ["room", "id", "row"]
+    assert first.startswith("vacuous")
+    rooms = [float(line.split()[0]) for line in rest if re.match(r"[\d.e+]+ +\w+\.", line)]
+    assert rooms == sorted(rooms, reverse=True)
+    assert rooms
+    assert "asserted rows with a bound" in out
 
 
 def test_list_runs_nothing(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from attnbook import course
 from attnbook.course import _notebook as notebooks
+from attnbook.course._marker import Marker
 
 HERE = Path(__file__).parent / "coursework"
 SEED = 11
@@ -155,7 +158,7 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
     ),
     "forks without Python": (
         with_code("import ctypes\nlibc = ctypes.CDLL(None)\nwhile True: libc.fork()"),
-        "started more than",
+        "took longer than",
         EARNED,
     ),
     "reads /proc and the environment": (
@@ -251,6 +254,213 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
     "is a symbolic link": (lambda _nb, to: os.symlink(to.parent / "other", to), "symbolic", 0.0),
     "is huge": (lambda _nb, _: "x" * (21 << 20), "too large", 0.0),
 }
+LIBC = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+IN_CALL = "def log_weights(logits):\n"
+DEAF = """
+import os, json
+for descriptor in range(3, 20):
+    try:
+        os.write(descriptor, json.dumps({"number": "0", "answer": None}).encode() + b"\\n")
+    except OSError:
+        pass
+while True: pass
+"""
+
+
+# What needs more than one cell, or a file that no notebook program writes.
+def deaf_before_a_large_cell(notebook: dict[str, Any], path: Path) -> Any:
+    with_code(DEAF)(notebook, path)
+    notebook["cells"].append(notebooks.code_cell("large", "x = '" + "y" * 400_000 + "'"))
+    return notebook
+
+
+def in_prose(text: str) -> Callable[[dict[str, Any], Path], Any]:
+    def change(notebook: dict[str, Any], path: Path) -> Any:
+        next(c for c in notebook["cells"] if c["id"] == "no-floor")["source"] = text
+        return with_code("")(notebook, path)
+
+    return change
+
+
+def raw(notebook: dict[str, Any], path: Path) -> Any:
+    """JSON with half a character in it, which Python's own writer would refuse in UTF-8."""
+    changed = in_prose("\ud800 " + "\u202e" + "x" * 900 + "\x1b[2J")(notebook, path)
+    return json.dumps(changed)
+
+
+def odd_ids(notebook: dict[str, Any], path: Path) -> Any:
+    for k in range(1500):
+        cell = notebooks.code_cell(f"{k}" + "\u0301" * 3000, "x = 1")
+        notebook["cells"].append(cell)
+    return with_code("")(notebook, path)
+
+
+def wide_metadata(notebook: dict[str, Any], path: Path) -> Any:
+    """Lists within lists in a cell's metadata, where nobody looks."""
+    deep: Any = []
+    for _ in range(900):
+        deep = [deep]
+    with_code("")(notebook, path)["cells"][0]["metadata"]["x"] = deep
+    return json.dumps(notebook)
+
+
+NO_NEW = "Operation not permitted"
+MORE: dict[str, tuple[Any, str, float]] = {
+    # numbers
+    "numbers that overflow": (
+        with_code(IN_CALL + "    return np.full(np.shape(logits), 1e200)"), "beyond 1e+60", EARNED,
+    ),
+    "numbers that are not finite": (
+        with_code(IN_CALL + "    return np.full(np.shape(logits), np.inf)"), "not finite", EARNED,
+    ),
+    "an integer of 1,000 digits": (
+        with_code(IN_CALL + "    return 10**1000"), "beyond 1e+60", EARNED,
+    ),
+    # processes: parsing, reading, judging
+    "an f-string that takes an hour to parse": (
+        with_code("def g():\n    return f'" + "{1}" * 200_000 + "'\n"), "not parsed", EARNED,
+    ),
+    "a list of 19 MB": (
+        with_code("x = [" + "[],[],{},(),0,1," * 1_100_000 + "]"), "not parsed", EARNED,
+    ),
+    "calls of calls": (with_code("f" + "()" * 600), "cell stable-weights", EARNED),
+    "brackets 90 deep, 800 times": (
+        with_code(("(" * 90 + "1" + ")" * 90 + "\n") * 800), "values differ", EARNED,
+    ),
+    "half a character in an error": (
+        with_code("raise ValueError('\\ud800\\x1b[2J')"), "ValueError: \ufffd", EARNED,
+    ),
+    "half a character in a proof": (raw, "values differ", EARNED),
+    "a proof of 15 MB": (in_prose("x" * 15_000_000), "cut at", EARNED),
+    "ids of cells that cover the page": (odd_ids, "values differ", EARNED),
+    "metadata 900 deep": (wide_metadata, "values differ", EARNED),
+    "a shape without numbers": (
+        with_code(IN_CALL + "    return np.zeros((3, 10**8, 0))"), "too large", EARNED,
+    ),
+    "an answer of 150,000 lists": (
+        with_code(IN_CALL + "    return [[]] * 150_000"), "more than 100,000 things", EARNED,
+    ),
+    "an answer of 110,000 keys": (
+        with_code(IN_CALL + "    return {str(k): 0 for k in range(110_000)}"), "more than 100,000",
+        EARNED,
+    ),
+    # the pipe
+    "a reply whose parts are of another kind": (
+        with_code(
+            "import json, sys, os\nreal = json.dumps\n"
+            "json.dumps = lambda told, **k: real({**told, 'seen': 5})"
+        ),
+        "no reply into the grader's pipe", 0.0,  # it ruins all of its own answers
+    ),
+    "an error that is a list": (
+        with_code(
+            "import json\nreal = json.dumps\n"
+            "json.dumps = lambda told, **k: real({**told, 'error': [[1]] * 9})"
+        ),
+        "no reply into the grader's pipe", 0.0,
+    ),
+    "writes without pause": (
+        with_code(
+            "import os\nwhile True:\n    for n in range(3, 20):\n"
+            "        try: os.write(n, b'x' * 65536)\n        except OSError: pass"
+        ),
+        "cell stable-weights:", EARNED,
+    ),
+    "a flood of empty lines": (
+        with_code(
+            "import os\nwhile True:\n    for n in range(3, 20):\n"
+            "        try: os.write(n, b'\\n' * 65536)\n        except OSError: pass"
+        ),
+        "without end", EARNED,
+    ),
+    "deaf before a large cell": (deaf_before_a_large_cell, "no reply into", EARNED),
+    # memory and disk that no process seems to hold
+    "memory in memfds": (
+        with_code("import os\nfor k in range(150): os.memfd_create(str(k))"), NO_NEW, EARNED,
+    ),
+    "memory in System V segments": (
+        with_code(LIBC + "n = libc.shmget(0, 1 << 28, 0o1600)\nassert n >= 0, 'none: ' + str(n)"),
+        "none: -1", EARNED,
+    ),
+    "memory in sockets": (
+        with_code("import socket\nheld = [socket.socketpair() for _ in range(100)]"), NO_NEW,
+        EARNED,
+    ),
+    "memory that is shared and then hidden": (
+        with_code(
+            "import mmap\nheld = []\nwhile True:\n    m = mmap.mmap(-1, 1 << 26)\n"
+            "    for at in range(0, 1 << 26, 4096): m[at] = 1\n"
+            "    m.madvise(mmap.MADV_DONTNEED)\n    held.append(m)"
+        ),
+        "cell stable-weights:", EARNED,
+    ),
+    "large pipes": (
+        with_code("import fcntl, os\nr, w = os.pipe()\nfcntl.fcntl(w, 1031, 1 << 20)"), NO_NEW,
+        EARNED,
+    ),
+    "a million empty files": (
+        with_code("for k in range(1_000_000): open(str(k), 'w').close()"),
+        "made more than", EARNED,
+    ),
+    "a name space of its own": (
+        with_code(LIBC + "assert libc.unshare(0x10020000) == 0, ctypes.get_errno()"),
+        "AssertionError: 1", EARNED,
+    ),
+    "a name space by clone": (
+        with_code(
+            LIBC + "n = libc.syscall(56, 0x10000011, 0, 0, 0, 0)\nassert n >= 0, ctypes.get_errno()"
+        ),
+        "AssertionError: 1", EARNED,
+    ),
+    "mounts": (
+        with_code(LIBC + "assert libc.mount(b'x', b'/tmp', b'tmpfs', 0, None) == 0, 'no'"),
+        "AssertionError: no", EARNED,
+    ),
+    "the kernel's keys": (
+        with_code(LIBC + "assert libc.syscall(248, b'user', b'a', b'b', 1, -3) >= 0, 'no'"),
+        "AssertionError: no", EARNED,
+    ),
+    "asks for io_uring": (
+        with_code(LIBC + "assert libc.syscall(425, 8, 0) >= 0, ctypes.get_errno()"),
+        "AssertionError: 38", EARNED,
+    ),
+    "the same calls by 32-bit numbers": (
+        with_code(LIBC + "assert libc.syscall(0x40000000 + 41, 2, 1, 0) >= 0, 'no'"),
+        "AssertionError: no", EARNED,
+    ),
+    "becomes another program": (
+        with_code("import os\nos.execv('/bin/sh', ['sh', '-c', 'exit'])"),
+        "tried to become another program", EARNED,
+    ),
+    "takes every processor": (
+        with_code("import os\nos.sched_setaffinity(0, {0, 1})"), NO_NEW, EARNED,
+    ),
+    "threads without end": (
+        with_code(
+            "import threading, time\nfor k in range(500):\n"
+            "    threading.Thread(target=time.sleep, args=(9,), daemon=True).start()"
+        ),
+        "cell stable-weights:", EARNED,
+    ),
+    "kills all that it can reach": (
+        with_code("import os\nos.kill(-1, 9)"), "cell stable-weights:", EARNED,
+    ),
+    "sleeps instead of an answer": (
+        with_code(IN_CALL + "    import time\n    time.sleep(100)"), "took longer than", EARNED,
+    ),
+    "answers late, always": (
+        with_code(IN_CALL + "    import time\n    time.sleep(1.2)\n    return 0 * logits"),
+        "values differ", EARNED,
+    ),
+}  # fmt: skip
+KINDS = {  # one of each kind in `make test`, the others in `make test-all`
+    "patches numpy.testing", "an object that equals everything", "leaves by sys.exit",
+    "reads /proc and the environment", "asks the network", "forges replies", "edits a test cell",
+    "is nested too deep", "numbers that overflow", "half a character in an error",
+    "a reply whose parts are of another kind", "memory in memfds", "a name space of its own",
+    "an f-string that takes an hour to parse", "loops in a cell", "a proof of 15 MB",
+}  # fmt: skip
+ATTACKS |= MORE
 LIMITS = course.Limits(cell=1.5, call=1.5, total=40.0)
 
 
@@ -259,9 +469,19 @@ def problems() -> course.ProblemSet:
     return course.problem_set("4", HERE)
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.fixture(scope="module")
+def marker() -> Iterator[Marker]:
+    found = Marker()
+    yield found
+    found.close()
+
+
+EACH = [pytest.param(n, marks=[] if n in KINDS else pytest.mark.long) for n in ATTACKS]
+
+
+@pytest.mark.parametrize("name", EACH)
 def test_an_attack_earns_what_its_work_earns(
-    name: str, problems: course.ProblemSet, tmp_path: Path
+    name: str, problems: course.ProblemSet, marker: Marker, tmp_path: Path
 ) -> None:
     change, said, points = ATTACKS[name]
     honest = notebooks.submission(problems, SEED)
@@ -272,12 +492,14 @@ def test_an_attack_earns_what_its_work_earns(
         path.write_text(changed)
     elif changed is not None:
         path.write_text(notebooks.write(changed))
-    submission = course.read_submission(path, problems, SEED)
-    verdict = course.grade(submission, problems, SEED, limits=LIMITS)
+    verdict, prose = marker.mark(path, HERE / "set4-svm.md", SEED, LIMITS)
     assert verdict.points == points
     told = [*verdict.notices, *(part.told for mark in verdict.marks for part in mark.parts)]
     assert any(said in words for words in told)
     assert verdict.marks[-1].by_hand
+    kept = json.dumps(dataclasses.asdict(verdict) | {"prose": prose}, ensure_ascii=False)
+    assert len(kept.encode()) < 500_000
+    assert not set(kept) & set("\x1b\u202e\x00")
     assert not (HERE / "gradebook.db").exists()
 
 

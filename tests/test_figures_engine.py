@@ -167,9 +167,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": home}
 
 
-def _command(out: Path, *more: str) -> list[str]:
-    sets = ["--set", "d=2,4", "--set", "trials=1000", "--set", "steps=150"]
-    return [*COMMAND, "--out", str(out), *sets, *more]
+def _command(out: Path, trials: int = 1000) -> list[str]:
+    sets = ["--set", "d=2,4", "--set", f"trials={trials}", "--set", "steps=150"]
+    return [*COMMAND, "--out", str(out), *sets]
 
 
 def test_killed_and_resumed(tmp_path: Path) -> None:
@@ -194,7 +194,8 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
 
 
 def test_two_processes_at_one_output(tmp_path: Path) -> None:
-    runs = [subprocess.Popen(_command(tmp_path), env=_environment()) for _ in range(2)]
+    command = _command(tmp_path, trials=200)
+    runs = [subprocess.Popen(command, env=_environment()) for _ in range(2)]
     assert [run.wait() for run in runs] == [0, 0]
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {".pieces", *(f"svm.5.{kind}" for kind in ("svg", "png", "npz", "json"))}

@@ -96,7 +96,7 @@ def test_figure_6_falls_with_n_and_T_and_rises_with_d() -> None:
     assert (found[1, 1] >= 0.5).all()
 
 
-@pytest.fixture(scope="module", params=[0, 4])
+@pytest.fixture(scope="module", params=[0, pytest.param(4, marks=pytest.mark.long)])
 def norms(request: pytest.FixtureRequest) -> Data:
     return figures.get("svm.7").run(seed=request.param, trials=40, steps=2000)
 

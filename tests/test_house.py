@@ -22,6 +22,7 @@ FLOORS = [
     "attnbook.files",
     "attnbook.theory",
     "attnbook.claims",
+    "attnbook.real",
     "attnbook.figures",
     "attnbook.widgets",
     "attnbook.course",

@@ -14,8 +14,10 @@ import attnlab
 
 PAPERS = ["bias", "encoder", "multihead", "svm"]
 LIBRARY = [f"attnlab.{room}" for room in attnlab.__all__]
-BOOK = [f"attnbook.{room}" for room in attnbook.__all__ if room != "theory"]
+BOOK = [f"attnbook.{room}" for room in attnbook.__all__ if room not in ("theory", "real")]
 BOOK += [f"attnbook.theory.{paper}" for paper in PAPERS]
+BOOK += ["attnbook.widgets.exercise"]
+BOOK += [f"attnbook.real.{part}" for part in attnbook.real.__all__]
 ROOMS = LIBRARY + BOOK
 NAMES = [(room, name) for room in ROOMS for name in importlib.import_module(room).__all__]
 # Shapes of things to be written by the user, and aliases: described, not run.

@@ -169,7 +169,7 @@ def test_stale_evidence_is_not_read(homes: dict[str, Path], tmp_path: Path) -> N
 
 def test_a_stale_page_is_not_current(homes: dict[str, Path], tmp_path: Path) -> None:
     """What is kept is today's until a file that the page imports changes; others may."""
-    page = "book/svm/tokens"
+    page = "book/bias/gd"
     store = results.Pages(sources.Sources(homes), tmp_path)
     assert not store.current(page)
     store.keep(page, store.key(page), results.read_page(page), 1.0)
@@ -295,3 +295,21 @@ def test_pages_to_be_made_anew_may_stand_behind_options() -> None:
 
     given = sphinx_site.arguments(["html", "doctrees", "--jobs", "2", "a.md", "b.md"])
     assert (given.jobs, given.files) == (2, ["a.md", "b.md"])
+
+
+def test_a_kernel_that_does_not_start_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: its port was free when it was asked for. A kernel that never starts is an error."""
+    from nbclient import NotebookClient
+
+    asked: list[object] = []
+
+    def execute(self: NotebookClient) -> None:
+        asked.append(self)
+        if len(asked) != 2:
+            raise RuntimeError("Kernel died before replying to kernel_info")
+
+    monkeypatch.setattr(NotebookClient, "execute", execute)
+    assert results.run_page("book/index")[3] == ""
+    assert len(asked) == 2
+    assert "died" in results.run_page("book/index")[3]
+    assert len(asked) == 4

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import Array
+from attnlab.checks import GAP, UNRESOLVED, Array
 from attnlab.models import Model, Params
 from attnlab.ntk._blocks import Block
 from attnlab.ntk._features import prepared, tangent
 from attnlab.svm import least_norm
 
-GAP = 1e-9  # what counts as certified
-UNRESOLVED = 1e-6  # bound, in lengths of the longest feature, below which float64 may not decide
 HARD = 1e-5  # margins below this share of the features lose digits to the rounding of a direction
 MOVED = 1e-13  # what rounding may ask of an entry, relative to the largest
 FEATURES = 2**22  # entries of features that are formed; beyond that, coordinates of the Gram

@@ -8,19 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import Array, BoolArray
+from attnlab.checks import GAP, UNRESOLVED, Array, BoolArray
 from attnlab.svm import _nnls
 from attnlab.svm._pivot import pivot
 from attnlab.svm._rows import Dense, Rows
 
-GAP = 1e-9  # what counts as certified
 INFEASIBLE = 1e-14  # relative margin that no W exceeds: rounding of sums of unit rows
 # relative rounding of an inner product, in the lengths of the two sides
 ROUNDING = {np.dtype(kind).char: float(np.finfo(kind).eps) for kind in (np.float64, np.longdouble)}
 ENDED = np.array(["iteration_limit", "optimal"])
 ALIKE = 100.0  # features whose lengths differ by less need no normalization
 REFINEMENTS = 4  # each gains about 8 digits where the margin is a hundred-millionth of the rows
-UNRESOLVED = 1e-6  # relative margin below which float64 may fail to decide
 
 
 class Answer(NamedTuple):

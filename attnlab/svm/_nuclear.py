@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from attnlab.checks import Array
+from attnlab.checks import GAP, UNRESOLVED, Array
 from attnlab.svm._interior import nuclear
-from attnlab.svm._least_norm import GAP, UNRESOLVED, Answer, solve
+from attnlab.svm._least_norm import Answer, solve
 from attnlab.svm._rows import RankOne
 
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import Array
+from attnlab.checks import GAP, Array
 from attnlab.problems import TokenProblem, selection
 from attnlab.svm._attention import attention_svm, rows_of
-from attnlab.svm._least_norm import GAP, solve
+from attnlab.svm._least_norm import solve
 from attnlab.svm._margin import Margin
 from attnlab.svm._rows import RankOne
 

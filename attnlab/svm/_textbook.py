@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.checks import Array
+from attnlab.checks import GAP, Array
 from attnlab.svm import _nnls
-from attnlab.svm._least_norm import GAP, Answer, empty
+from attnlab.svm._least_norm import Answer, empty
 from attnlab.svm._rows import RankOne
 
 TIGHT = 1e-10  # the solver's own tolerances; its default stops at gaps of 1e-8

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from functools import cache
+from math import floor, isinf, log10
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from attnbook import claims
 LOG = logging.getLogger(__name__)
 BUILD = Path(os.environ.get("ATTNLAB_BUILD", "_build"))
 WORDS_A_MINUTE = 180
+LOOKED_UP = re.compile(r"book/(api/.*|ledger|errata|glossary|bibliography|notation|ran|progress)")
 LEDGER, ERRATA = "book/ledger", "book/errata"
 MARKS = {
     "definition": "definition",
@@ -87,16 +89,42 @@ def badge(claim: claims.Claim) -> list[nodes.Node]:
     return [part for mark in found for part in (nodes.Text(" "), mark)]
 
 
-def stated(self: SphinxDirective, claim: claims.Claim) -> list[nodes.Node]:
+def stated(self: SphinxDirective, claim: claims.Claim, reason: bool = True) -> list[nodes.Node]:
     """What is given, what follows, what to read instead, and what the check cannot see."""
     given = "\n".join(f"- {hypothesis}" for hypothesis in claim.hypotheses)
     found = written(self, f"Given\n\n{given}\n") if given else []
     found += written(self, claim.statement)
     if claim.correction:
         found += written(self, f"**Read instead.** {claim.correction}")
-    if claim.reason:
+    shown = claims.get(claim.same_as) if claim.same_as else claim
+    if shown.slack and shown.asserts == claim.asserts:
+        found += written(self, spare(shown))
+    if shown.suggests:
+        found += written(self, suggested(shown))
+    if claim.reason and reason:
         found += written(self, f"*{formulas(claim.reason)}*")
     return found
+
+
+def spare(claim: claims.Claim) -> str:
+    """What the evidence does not say: the constant of a bound that is far away."""
+    what = "It holds" if claim.asserts else "What is read instead holds"
+    if isinf(claim.slack):
+        return f"**Slack.** {what}; here the bound lies beyond 0 and says nothing."
+    power = floor(log10(claim.slack))
+    lead = claim.slack / 10.0**power
+    times = f"10^{{{power}}}" if f"{lead:.0f}" == "1" else rf"{lead:.0f}\cdot10^{{{power}}}"
+    return f"**Slack.** {what}; here the loosest bound has ${times}$ to spare."
+
+
+def suggested(claim: claims.Claim) -> str:
+    """The law beyond the statement, its number, and what measures it again."""
+    said = claim.suggests
+    if said is None:
+        return ""
+    low, high = said.interval
+    number = rf"${said.fitted:g}$ ($[{low:g},\,{high:g}]$)"
+    return f"**What the numbers suggest.** {said.law}: {number}; `attnlab check {claim.id}`."
 
 
 class Statement(SphinxDirective):
@@ -124,7 +152,7 @@ class Statement(SphinxDirective):
         head += nodes.Text(" ")
         head += link(self, claim, "evidence")
         box += head
-        box += stated(self, claim)
+        box += stated(self, claim, reason=claim.status != "definition")  # the ledger has it
         if self.content:
             self.state.nested_parse(self.content, self.content_offset, box)
         return [box]
@@ -180,14 +208,33 @@ class Ledger(SphinxDirective):
                 other = claims.get(claim.same_as)
                 line += [nodes.Text("that of "), link(self, other, other.number)]
             elif claim.has_check:
-                told = found.get(claim.id, {}).get("evidence", "not run yet in this build")
-                line += nodes.Text(told)
+                told = found.get(claim.id, {})
+                line += nodes.Text(told.get("evidence", "not run yet in this build"))
+                row += line
+                line = loose(told.get("slack", []))
             else:
-                line += nodes.Text("a slip of the pen, nothing to measure")
+                misprint = claim.status == "misprint"
+                told = "a slip of the pen, nothing to measure" if misprint else "read, not measured"
+                line += nodes.Text(told)
             row += line
+            if claim.turned_by:
+                words = f"Turned by: {'; '.join(claim.turned_by)}"
+                row += nodes.paragraph("", words, classes=["al-evidence"])
             row += Place(claim.id, claim.errata)
             rows.append(row)
         return rows
+
+
+def loose(rows: list[dict[str, Any]]) -> nodes.paragraph:
+    """The rows whose bounds are far from what was measured, widest first."""
+    line = nodes.paragraph(classes=["al-evidence"])
+    for k, row in enumerate(rows[:3]):
+        size = row["room"] if isinstance(row["room"], str) else f"{row['room']:.1e}"
+        room = "the bound says nothing" if size == "inf" else f"room {size}"
+        line += nodes.Text(f"{'Slack: ' if k == 0 else '; '}{row['what']}, {room}")
+    if len(rows) > 3:
+        line += nodes.Text(f"; and {len(rows) - 3} more")
+    return line
 
 
 class Place(nodes.General, nodes.Element):
@@ -237,6 +284,11 @@ class ProblemSets(SphinxDirective):
                     f"| **{one.title}**: {one.goal.rstrip('.')}{person} "
                     f"| {one.points:g} | {one.difficulty} | {one.minutes} |"
                 )
+            for title, ids in found.halves.items():
+                half = [one for one in found.problems if one.id in ids]
+                points = f"{sum(one.points for one in half):g} points"
+                hours = f"{sum(one.minutes for one in half) / 60:.1f} hours"
+                more += ["", f"*{title}* ({points}, {hours}): `--problems {short}:{','.join(ids)}`"]
             more += [":::"]
         return written(self, "\n".join([*lines, *more]))
 
@@ -358,13 +410,16 @@ def page_context(
     context["script_files"] = scripts
     if doctree is None or not pagename.startswith("book/"):
         return
-    words = len(doctree.astext().split())
+    words = sum(len(each.astext().split()) for each in doctree.findall(nodes.paragraph))
     minutes = max(1, round(words / WORDS_A_MINUTE))
     root = context["pathto"]("", 1)
-    meta = [f"about {minutes} minute{'s' if minutes > 1 else ''} to read"]
+    meta = []
+    if not LOOKED_UP.fullmatch(pagename):
+        meta.append(f"about {minutes} minute{'s' if minutes > 1 else ''} to read")
     download = f"downloads/{pagename.removeprefix('book/')}.ipynb"
     if (BUILD / "web" / download).is_file():
         meta.append(f'<a href="{root}{download}" download>download as notebook</a>')
+    meta += context.get("attnlab_elsewhere", [])
     meta.append('<a href="#cite-this-page">cite</a>')
     title = re.sub(r"<[^>]+>", "", context.get("title", pagename))
     year = os.environ.get("ATTNLAB_YEAR", "2026")

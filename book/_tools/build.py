@@ -1,16 +1,17 @@
 """Build the book: pages run two at a time, results go into a strict build.
 
-    python book/_tools/build.py [--quick | --serve] [--course]
+    python book/_tools/build.py [--quick | --serve] [--course] [--no-live]
 
 A page runs again when its cells change or what it imports (``sources.py`` says what that is); the
 checks of a paper likewise. ``--quick`` leaves the checks of the ledger out; ``--serve`` serves the
-book before it runs them; ``--course`` builds without solutions. ``edit.py`` shows one saved page
-at a time.
+book before it runs them; ``--course`` builds without solutions; ``--no-live`` leaves Python for
+live pages out (``runtime.py``). ``edit.py`` shows one saved page at a time.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -25,6 +26,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import forked
+import runtime
 from results import (
     BUILD,
     ENVIRONMENT,
@@ -44,6 +47,9 @@ __all__ = ["ENVIRONMENT", "read_page", "run_page", "runnable"]
 WEB = BUILD / "web"
 SLOWEST = 10
 PART = 12  # checks that one process takes at a time
+# where nothing is known yet: what takes longest, first
+LONG = ("multihead/heads", "encoder/scaling", "bias/momentum", "bias/decoder", "svm/norms",
+        "svm/many", "bias/rate", "encoder/curvature")  # fmt: skip
 
 
 def main() -> int:
@@ -52,6 +58,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--course", action="store_true")
     parser.add_argument("--serve", action="store_true")
+    parser.add_argument("--no-live", action="store_true")
     given = parser.parse_args()
     os.environ.update(ENVIRONMENT)
     if given.course:
@@ -61,11 +68,16 @@ def main() -> int:
     pages = runnable()
     with stages("files"):
         serve_files()
-        downloads(pages)
+        if given.no_live:
+            say('pages stay without the button "Make this page live": --no-live')
+        elif not given.serve:  # a reader need not wait for it
+            runtime.bring([WEB], say)
     with stages("pages and checks"):
         good = run_all(pages, checks=not (given.quick or given.serve))
     if not good:
         return 1
+    with stages("notebooks"):
+        downloads(pages)  # their words have the numbers of the cells
     with stages("site"):
         shutil.rmtree(BUILD / "html", ignore_errors=True)
         done = site("--fresh")
@@ -75,7 +87,7 @@ def main() -> int:
     with stages("archive"):
         finish()
     say(f"built {BUILD.name}/html in {time.perf_counter() - start:.0f} s ({stages})")
-    return serve_and_check() if given.serve else 0
+    return serve_and_check(live=not given.no_live) if given.serve else 0
 
 
 def site(*how: str) -> int:
@@ -87,13 +99,18 @@ def site(*how: str) -> int:
     return subprocess.run(command, check=False).returncode
 
 
-def serve_and_check() -> int:
-    """Readers need not wait for the ledger's checks: pages that show evidence are made anew."""
+def serve_and_check(live: bool = True) -> int:
+    """Readers need not wait for Python of live pages, nor for the ledger's checks.
+
+    Pages offer to become live when it is there; pages that show evidence are made anew.
+    """
     from serve import serve
 
     server = serve(8000)
     say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
     try:
+        if live and runtime.bring([WEB, BUILD / "html"], say):
+            finish()  # the archive has it too
         if to_check(Evidence(Sources())):
             say("the ledger's checks run now; its pages show what they find when they are done")
             run_all([], checks=True)
@@ -154,15 +171,22 @@ def serve_files() -> None:
     shutil.copy(mathjax / "tex-mml-chtml.js", target)
     fonts = Path("output") / "chtml" / "fonts"
     shutil.copytree(mathjax / fonts, target / fonts)
+    html = Path("input") / "tex" / "extensions" / "html.js"  # what \class needs
+    (target / html).parent.mkdir(parents=True)
+    shutil.copy(mathjax / html, target / html)
     widgets, place = ROOT / "book" / "attnbook" / "widgets", WEB / "explorables"
-    shutil.copytree(widgets / "kit", place / "kit", ignore=shutil.ignore_patterns("host.js"))
+    shutil.copytree(
+        widgets / "kit", place / "kit", ignore=shutil.ignore_patterns("host.js", "*.md")
+    )
     shutil.copy(widgets / "kit" / "host.js", place)
     for module in widgets.glob("*.js"):
         shutil.copy(module, place)
+    shutil.copytree(widgets / "derivations", place / "derivations")
     shutil.copy(ROOT / "book" / "_web" / "book.css", place)
     shutil.copy(ROOT / "book" / "_web" / "404.html", WEB)
     shutil.copy(ROOT / "book" / "_web" / "offline.txt", WEB / "READ-ME-FIRST.txt")
     (WEB / ".nojekyll").touch()
+    runtime.host(WEB)
     wheels = WEB / "downloads"
     wheels.mkdir()
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(wheels)]
@@ -175,10 +199,15 @@ def downloads(pages: list[str]) -> None:
     """Each page with code as a clean notebook."""
     from notebooks import clean
 
+    told = functools.cache(Pages(Sources()).told)
+
+    def told_on(path: str) -> dict[str, str]:
+        return told(Path(os.path.relpath(path, ROOT)).with_suffix("").as_posix())
+
     for page in pages:
         target = WEB / "downloads" / f"{page.removeprefix('book/')}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(clean(ROOT / f"{page}.md"), encoding="utf-8")
+        target.write_text(clean(ROOT / f"{page}.md", told_on), encoding="utf-8")
 
 
 # -- what runs ---------------------------------------------------------------------------------
@@ -193,9 +222,14 @@ def run_all(pages: list[str], checks: bool) -> bool:
     parts = [(paper, names[k : k + PART]) for paper, names in wanted.items()
              for k in range(0, len(names), PART)]  # fmt: skip
     good, found = True, {paper: {} for paper in wanted}
-    with ProcessPoolExecutor(max(2, os.cpu_count() or 1)) as pool:
-        # the longest pages first, as far as it is known, so that no core waits at the end
-        fresh.sort(key=lambda page: -store.record(page).get("seconds", 3.0))
+    cores = max(2, os.cpu_count() or 1)
+    with (
+        forked.ready() as kernels,
+        ProcessPoolExecutor(cores, initializer=forked.use, initargs=(kernels,)) as pool,
+    ):
+        # the longest pages first, so that no core waits at the end
+        guess = {f"book/{page}": 9.0 for page in LONG}
+        fresh.sort(key=lambda page: -store.record(page).get("seconds", guess.get(page, 3.0)))
         work: dict[Future[Any], str] = {pool.submit(run_page, page): page for page in fresh}
         checked = {pool.submit(run_checks, names): paper for paper, names in parts}
         for count, future in enumerate(as_completed(work | checked), 1):

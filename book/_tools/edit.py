@@ -57,6 +57,8 @@ def served(path: Path) -> Path | None:
         return Path("explorables") / ("host.js" if path.name == "host.js" else inside)
     if path == ROOT / "book" / "_web" / "book.css":
         return Path("explorables") / "book.css"
+    if path.parent == ROOT / "book" / "_web" / "live" and path.name != "here.js":
+        return Path("live") / path.name
     return None
 
 
@@ -195,8 +197,8 @@ def begin(zygote: Zygote) -> None:
         return
     say("the book is not built yet: all pages run first")
     serve_files()
-    downloads(runnable())
     run_all(runnable(), checks=False)
+    downloads(runnable())
     print(zygote.build(HTML, DOCTREES, None))
 
 
@@ -205,19 +207,19 @@ def main() -> None:
     os.environ.update(ENVIRONMENT)
     os.chdir(ROOT)
     editor = Editor()
-    begin(editor.zygote)
-    server = live.serve(HTML, editor.told, int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
-    store = Pages(editor.sources)
-    editor.stale = {page for page in runnable() if not store.current(page)}
-    late = [page for page in toc_pages() if newer(page)]
-    say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
-    if late:
-        editor.saved({ROOT / f"{page}.md" for page in late})
     try:
+        begin(editor.zygote)
+        server = live.serve(HTML, editor.told, int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
+        store = Pages(editor.sources)
+        editor.stale = {page for page in runnable() if not store.current(page)}
+        late = [page for page in toc_pages() if newer(page)]
+        say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
+        if late:
+            editor.saved({ROOT / f"{page}.md" for page in late})
         editor.watch()
     except KeyboardInterrupt:
         print()
-    finally:
+    finally:  # what stands ready must not be waited for, whatever failed
         editor.kernels.close()
         editor.zygote.close()
 

@@ -24,6 +24,7 @@ WORDS = {
     "attnbook.files": "files and processes",
     "attnbook.theory": "what is promised",
     "attnbook.claims": "what survives",
+    "attnbook.real": "what happens outside",
     "attnbook.figures": "what is reproduced",
     "attnbook.widgets": "what moves",
     "attnbook.course": "what is assigned",

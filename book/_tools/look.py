@@ -2,9 +2,11 @@
 
     python book/_tools/look.py WaterFilling [--state '{"tau": 3}'] [--out _build/look]
     python book/_tools/look.py svm/margin index [--looks 1280-light 1280-dark 390-light 390-dark]
+    python book/_tools/look.py tests/browser/derivations/svm-theorem-2.md [--state '{"R": 40}']
 
 Says what the browser complains about; of an explorable also how long a drawing took and what
-the read-out says. A page is cut into slices that can be read.
+the read-out says. A page is cut into slices that can be read. A file of Markdown becomes a page
+of its own: directives, formulas, derivations; no code cells.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -59,6 +62,95 @@ body {{ max-width: 760px; margin: auto; padding: 0 12px; font-family: sans-serif
         encoding="utf-8",
     )
     return str(widget.name)
+
+
+def fragment(text: str) -> str:
+    """Markdown with the book's own directives, without code cells, as the inside of a page."""
+    from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
+
+    sys.path.insert(0, str(ROOT / "book" / "_ext"))
+    found: list[str] = []
+    with tempfile.TemporaryDirectory() as place, docutils_namespace():
+        (Path(place) / "index.md").write_text(text, encoding="utf-8")
+        settings = {
+            "extensions": ["myst_parser", "attnlab_book", "attnlab_teach"],
+            "myst_enable_extensions": ["amsmath", "colon_fence", "deflist", "dollarmath"],
+            "myst_dmath_double_inline": True,
+            "html_theme": "basic",
+            "suppress_warnings": ["config.cache", "toc.not_readable"],
+        }
+        out = Path(place) / "out"
+        how: dict[str, Any] = {"status": None, "warningiserror": True, "confoverrides": settings}
+        app = Sphinx(place, None, out, out / "trees", "html", **how)
+        app.connect("html-page-context", lambda _, name, __, context, ___: (
+            found.append(context["body"]) if name == "index" else None))  # fmt: skip
+        app.build()
+        if app.statuscode:
+            raise SystemExit("the text above has a mistake")
+    return found[0]
+
+
+def serve_kit(folder: Path) -> None:
+    """What pages need beside themselves: the kit, derivations, MathJax."""
+    import importlib.metadata
+
+    source = ROOT / "book" / "attnbook" / "widgets"
+    place = folder / "explorables"
+    for name in ("kit", "derivations"):
+        shutil.copytree(source / name, place / name, dirs_exist_ok=True)
+    shutil.copy(source / "kit" / "host.js", place)
+    shutil.copy(ROOT / "book" / "_web" / "book.css", place)
+    package = importlib.metadata.distribution("sphinx-mathjax-offline")
+    mathjax = Path(str(package.locate_file("sphinx-mathjax-offline"))) / "static" / "mathjax"
+    if not (folder / "vendor" / "mathjax").exists():
+        (folder / "vendor").mkdir(exist_ok=True)
+        (folder / "vendor" / "mathjax").symlink_to(mathjax)
+
+
+def page_of(text: str, title: str) -> str:
+    """A page around a fragment, with the book's styles and macros."""
+    import yaml
+
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
+    math = json.dumps({**config["mathjax3_config"], "options": {"processHtmlClass": "math"}})
+    dark = "".join(f"--pst-color-{key}: {value};" for key, value in DARK.items())
+    sheets = "".join(
+        f'<link rel="stylesheet" href="explorables/{name}">'
+        for name in ("kit/kit.css", "kit/derive.css", "book.css")
+    )
+    return f"""<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>{title}</title>{sheets}<style>
+[data-theme=dark] body {{ {dark} background: #14181e; color: #eee }}
+body {{ max-width: 700px; margin: auto; padding: 0 12px; font: 16px/1.5 sans-serif }}
+a {{ color: inherit }}
+</style><body><main class="bd-article">{text}</main><script>window.MathJax = {math};</script>
+<script defer src="vendor/mathjax/tex-mml-chtml.js"></script>
+<script type="module" src="explorables/host.js"></script></body></html>"""
+
+
+def written(browser: Any, root: str, folder: Path, name: str, given: Any) -> int:
+    """Pictures of a page made of one file of Markdown."""
+    serve_kit(folder)
+    file, complaints = Path(name).stem, 0
+    text = page_of(fragment(Path(name).read_text(encoding="utf-8")), file)
+    (folder / f"{file}.html").write_text(text, encoding="utf-8")
+    query = f"?{file}={quote(given.state)}" if given.state else ""
+    for look in given.looks:
+        width, theme = int(look.split("-")[0]), look.split("-")[1]
+        page, wrong = opened(
+            browser, f"{root}/{file}.html{query}", viewport={"width": width, "height": 900}
+        )
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        page.wait_for_timeout(2500)
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        picture = folder / f"{file}-{look}.png"
+        page.screenshot(path=picture, full_page=True)
+        print(f"{file} {look}: scroll width {wide}\n  {picture}")
+        print(*(f"  ERROR {line}" for line in wrong), sep="\n")
+        complaints += len(wrong) + (wide > width)
+        page.close()
+    return complaints
 
 
 def opened(browser: Any, address: str, **how: Any) -> tuple[Any, list[str]]:
@@ -127,6 +219,14 @@ def built(browser: Any, root: str, folder: Path, name: str, looks: list[str]) ->
     return complaints
 
 
+def serve(where: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
+    """A server of a folder on a free port, and its address."""
+    handler = functools.partial(Handler, directory=str(where))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_port}"
+
+
 def main() -> int:
     """Take the pictures."""
     from playwright.sync_api import sync_playwright
@@ -141,19 +241,15 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     os.environ["ATTNLAB_STATIC"] = "1"
 
-    def serve(where: Path) -> str:
-        handler = functools.partial(Handler, directory=str(where))
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}"
-
-    alone, site = serve(folder), serve(ROOT / "_build" / "html")
+    alone, site = serve(folder)[1], serve(ROOT / "_build" / "html")[1]
     path = os.environ.get("ATTNLAB_CHROMIUM") or shutil.which("chromium")
     complaints = 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for name in given.names:
-            if name[0].isupper():
+            if name.endswith(".md"):
+                complaints += written(browser, alone, folder, name, given)
+            elif name[0].isupper():
                 complaints += explorable(browser, alone, folder, name, given.state)
             else:
                 complaints += built(browser, site, folder, name, given.looks)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+Told = Callable[[str], dict[str, str]]  # what the cells of a page tell its words
 
 FENCE = re.compile(r"^(?P<fence>`{3,}|:{3,})\{(?P<name>[\w:-]+)\} *(?P<argument>.*)$")
 ROLE = re.compile(r"\{(?P<name>[\w:.-]+)\}`(?P<text>[^`]+)`")
@@ -14,11 +17,11 @@ INSTALL = (
     '# %pip install "attnlab[book]"\n'
 )
 QUIET = {"toctree", "tableofcontents", "ran", "ledger", "ledger-totals", "bibliography"}
-QUIET |= {"problem-sets", "api"}
+QUIET |= {"problem-sets", "api", "exercises"}
 TITLES = {"exercise": "Exercise", "solution": "Solution", "hint": "Hint", "dropdown": "More"}
 
 
-def clean(path: Path) -> str:
+def clean(path: Path, told: Told = lambda _: {}) -> str:
     """The notebook as JSON text; the same page always gives the same bytes."""
     import jupytext
     import nbformat
@@ -29,7 +32,7 @@ def clean(path: Path) -> str:
     cells = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = plain(cell.source).strip()
+            cell.source = plain(numbers(cell.source, path, told)).strip()
             if not cell.source:
                 continue
         cell.metadata = {}
@@ -60,9 +63,24 @@ def plain(text: str) -> str:
         body = [line for line in lines[k + 1 : end] if not re.match(r"^:[\w-]+:", line)]
         if body[:1] == ["---"]:
             body = body[body.index("---", 1) + 1 :] if "---" in body[1:] else body
-        out += block(found["name"], found["argument"].strip(), plain("\n".join(body)).strip())
+        argument = found["argument"].strip()
+        if found["name"] == "derivation":  # the name of its module says nothing here
+            titles = [line[8:] for line in lines[k + 1 : end] if line.startswith(":title: ")]
+            argument = titles[0] if titles else "Proof"
+        out += block(found["name"], argument, plain("\n".join(body)).strip())
         k = end + 1
-    return roles("\n".join(out))
+    return unclassed(roles("\n".join(out)))
+
+
+def unclassed(text: str) -> str:
+    """Formulas without the classes that only the site's pages know: the content alone."""
+    while found := re.search(r"\\class\{[\w -]+\}\{", text):
+        depth, end = 1, found.end()
+        while depth and end < len(text):
+            depth += {"{": 1, "}": -1}.get(text[end], 0) * (text[end - 1] != "\\")
+            end += 1
+        text = f"{text[: found.start()]}{{{text[found.end() : end - 1]}}}{text[end:]}"
+    return text
 
 
 def block(name: str, argument: str, body: str) -> list[str]:
@@ -80,6 +98,14 @@ def block(name: str, argument: str, body: str) -> list[str]:
         if claim.correction:
             told += [">", f"> **Read instead.** {claim.correction}"]
         return [*told, "", body, ""]
+    if name == "hypothesis":
+        return [f"- Given: {body}", ""]
+    if name == "step":
+        return ["**Step #.**", "", body, ""]
+    if name == "derivation":
+        parts = body.split("**Step #.**")
+        steps = [f"**Step {k}.**{part}" for k, part in enumerate(parts[1:], 1)]
+        return ["", f"**{argument}.**", "", parts[0] + "".join(steps), ""]
     if name == "math":
         return ["$$", body, "$$"]
     if name in ("figure", "image"):
@@ -88,6 +114,25 @@ def block(name: str, argument: str, body: str) -> list[str]:
         return ["```", body, "```"]
     title = argument or TITLES.get(name, name.replace("-", " ").split(":")[-1].capitalize())
     return ["", f"**{title}.**", "", body, ""]
+
+
+def numbers(text: str, path: Path, told: Told) -> str:
+    """What cells tell the words, as the site shows it."""
+
+    def say(found: re.Match[str]) -> str:
+        place, _, rest = found[1].rpartition("::")
+        name, _, form = rest.partition(":")
+        values = told((path.parent / place).with_suffix("").as_posix() if place else str(path))
+        return shown(values[name], form) if name in values else "\N{HORIZONTAL ELLIPSIS}"
+
+    return re.sub(r"\{glue:text\}`([^`]+)`", say, text)
+
+
+def shown(value: str, form: str) -> str:
+    """As ``{glue:text}`` has it."""
+    from myst_nb.core.variables import format_plain_text
+
+    return str(format_plain_text(value, form))
 
 
 def roles(text: str) -> str:

@@ -17,7 +17,17 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     extensions_map = {  # noqa: RUF012
         **http.server.SimpleHTTPRequestHandler.extensions_map,
         ".js": "text/javascript",
+        ".mjs": "text/javascript",
+        ".wasm": "application/wasm",
     }
+
+    def end_headers(self) -> None:
+        """What lets a live page stop its Python; and Python's files need not be asked for twice."""
+        self.send_header("Cross-Origin-Opener-Policy", "same-origin")
+        self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        if "/live/py-" in self.path:
+            self.send_header("Cache-Control", "max-age=31536000, immutable")
+        super().end_headers()
 
     def log_message(self, *_: object) -> None:
         """Say nothing for each file."""

@@ -61,7 +61,7 @@ class Sources:
             elif path.suffix == ".py" and not top:
                 stem = "" if path.stem == "__init__" else f".{path.stem}"
                 self.modules[f"{package}{stem}"] = path
-            else:
+            elif path.suffix != ".md":  # what is written for people changes no result
                 self.data.setdefault(package, {})[inside] = path
 
     # -- who imports whom ----------------------------------------------------------------------
@@ -303,7 +303,7 @@ def figure_paper(names: list[str]) -> str | None:
     if names[:1] == ["get"] and len(names) == 2:
         paper = names[1].removeprefix("(").split(".")[0]
         return paper if paper in PAPERS else None
-    plain = ("show", "write", "mapper", "Data", "Figure")
+    plain = ("show", "style", "colour", "write", "mapper", "Data", "Figure")
     return "" if names and names[0] in plain else None
 
 

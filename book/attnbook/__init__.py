@@ -11,19 +11,34 @@ What is proven wrong, or survives
         every numbered statement and erratum of the four papers, as a check
     `claims.Claim`, `claims.Evidence`, `claims.Measurement`, `claims.Outcome`
         a statement with its status, and what its check found
+    `claims.Suggestion`
+        a law that no statement promises, with the number that is fitted
 
 What is reproduced
     `figures.all`, `figures.get`, `figures.Figure`, `figures.Data`
         every synthetic figure of the papers, by name
     `figures.mapper`, `figures.write`, `figures.show`
         who computes its pieces, what it leaves behind, and how a page shows it
+    `figures.style`, `figures.colour`
+        a page's own figure in the book's style
 
 What moves
-    `widgets.TokenBoard`, `widgets.PickToken`, `widgets.FateOfStart`, `widgets.WaterFilling`
+    `widgets.TokenBoard`, `widgets.GradientDissector`, `widgets.TwoForms`, `widgets.PickToken`,
+    `widgets.PhasePlane`, `widgets.WaterFilling`
         explorables that compute as you drag
-    `widgets.TwoNorms`, `widgets.HowOften`, `widgets.RegularizationPath`, `widgets.FinitePart`,
-    `widgets.Arithmetic`, `widgets.Explorable`
+    `widgets.TwoNorms`, `widgets.HowOften`, `widgets.FinitePart`, `widgets.Explorable`
         explorables over what attnlab computed, and what they share
+    `widgets.MarginStreet`, `widgets.ExposedToken`, `widgets.EnoughWidth`, `widgets.TwoBalls`
+        the attention SVM: what holds it, which tokens it can select, how wide is wide enough;
+        the balls of both norms
+    `widgets.FirstStep`, `widgets.InsideCone`, `widgets.StartMap`
+        where gradient descent goes first, why a cone keeps it, where each start ends
+    `widgets.CausalMask`, `widgets.MaskForgotten`
+        one sequence, a mask under the hand, and a mask that is forgotten
+    `widgets.Arithmetic`, `widgets.StoredWeight`, `widgets.TrainingLab`, `widgets.RankLab`
+        what floating point makes of saturation; labs for runs and for ranks
+    `widgets.FirstRun`, `widgets.OnePicture`, `widgets.LayerSteps`, `widgets.LongStart`
+        the front page's run, four papers in one run, from a layer to the theory, a long start
     `widgets.KernelBlocks`, `widgets.CancelledWidth`, `widgets.HessianMap`, `widgets.LazyReplay`
         the encoder's kernel and Hessian by block, a width that cancels, what moves in training
     `widgets.AttentionRow`, `widgets.WeakConvexity`, `widgets.SegmentExplorer`
@@ -45,6 +60,33 @@ What moves
     `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
         the head trained too, starts in bad directions, the gradient at saturation
 
+What asks, and what is told
+    `widgets.exercise.number`, `widgets.exercise.power`, `widgets.exercise.choice`,
+    `widgets.exercise.false_line`, `widgets.exercise.reach`, `widgets.exercise.Exercise`
+        exercises that check the reader's answer on the page
+    `widgets.tell`
+        a number of a cell for the words around it
+
+What happens outside the theory
+    `real.data.images`, `real.data.texts`, `real.data.hub`, `real.data.sources`
+        real images and texts, and where they come from
+    `real.data.Images`, `real.data.Texts`, `real.data.Source`
+        what they are, and where each is from
+    `real.models.minilm`, `real.models.hub`, `real.models.random`
+        encoders in plain NumPy: one that many people use, any of its kind, one that learned nothing
+    `real.models.Encoder`, `real.models.Head`, `real.models.Trace`
+        a model, the weights of a head, and what it did with a text
+    `real.probe.report`, `real.probe.Report`
+        all of what the theory asks of one head
+    `real.probe.cosines`, `real.probe.line`, `real.probe.smallest`, `real.probe.similarities`,
+    `real.probe.tail`, `real.probe.Tail`
+        tokens and texts beside the assumptions of two papers
+    `real.probe.sharpness`, `real.probe.Sharpness`, `real.probe.ranks`, `real.probe.Ranks`
+        how much attention chooses, and how many directions W has
+    `real.probe.traces`, `real.probe.selections`, `real.probe.Selections`, `real.probe.selection`,
+    `real.probe.Selection`, `real.probe.Model`
+        a head beside the SVM of its own selections
+
 What is assigned
     `course.Course`, `course.ProblemSet`, `course.problem_set`
         a course's folder, and problem sets with a variant for each seed
@@ -52,12 +94,18 @@ What is assigned
         where student code runs, with what, or why it does not
     `course.Submission`, `course.read_submission`, `course.grade`, `course.Verdict`
         what was handed in, and what it earns
+    `course.preflight`, `course.look_over`, `course.Finding`
+        what of a notebook can be marked, before it is handed in
+    `course.autograder`
+        a set as Gradescope marks it
+    `course.template`, `course.review`
+        a problem set to begin with, and what one's own still misses
 """
 
 import importlib
 from types import ModuleType
 
-__all__ = ["claims", "course", "figures", "theory", "widgets"]
+__all__ = ["claims", "course", "figures", "real", "theory", "widgets"]
 
 
 def __getattr__(name: str) -> ModuleType:

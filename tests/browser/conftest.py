@@ -117,6 +117,7 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
         typeset: bool = True,  # what does not look at formulas need not wait for them
         script: str = "",  # runs before the page's own
         only: str = "",  # this explorable of the page, without the rest of the chapter
+        body: str = "",  # in place of what the site has there
         **how: object,
     ):
         context = chromium.new_context(viewport={"width": width, "height": height}, **how)
@@ -132,8 +133,8 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
         )
         if not typeset:
             context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
-        if only:
-            shown = alone(path.partition("?")[0], only)
+        if only or body:
+            shown = body or alone(path.partition("?")[0], only)
             context.route(
                 lambda address: address.partition("?")[0].endswith(".html"),
                 lambda route: route.fulfill(body=shown, content_type="text/html"),
@@ -163,10 +164,16 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
 
 @pytest.fixture
 def explorable(open_page) -> Callable[..., tuple[Page, object]]:
-    """``explorable("water_filling", {"tau": 3})``: its page, and its root element, ready."""
+    """``explorable("water_filling", {"tau": 3})``: its page, and its root element, ready.
+
+    Its question is open, unless ``sealed=True``.
+    """
     pages = sorted((HTML / "book").rglob("*.html"))
 
-    def visit(name: str, state: dict[str, object] | None = None, **how: object):
+    def visit(
+        name: str, state: dict[str, object] | None = None, sealed: bool = False, **how: object
+    ):
+        state = (state or {}) if sealed else {**SHOWN, **(state or {})}
         mark = f'data-explorable="{name}"'
         home = next((path for path in pages if mark in path.read_text(encoding="utf-8")), None)
         assert home is not None, f"no page shows {name}"
@@ -179,6 +186,9 @@ def explorable(open_page) -> Callable[..., tuple[Page, object]]:
         return page, root
 
     return visit
+
+
+SHOWN = {"bet": -1, "open": 2}  # what is asked, shown without an answer
 
 
 CALL = """async ([address, name, cases]) => {

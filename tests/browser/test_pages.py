@@ -22,6 +22,8 @@ PAGES = (
     if HTML.is_dir()
     else []
 )
+# one page of each folder, and the first, in `make test`; all, at both widths, in `make test-all`
+ONE_EACH = {page.rpartition("/")[0]: page for page in PAGES} | {"": "book/index.html"}
 # The theme's own, recorded: rules that fire outside what we write.
 THEMES_OWN = {
     "landmark-unique",
@@ -32,11 +34,13 @@ RULES = {
     "resultTypes": ["violations"],
     "preload": False,
 }  # preloading would fetch style sheets anew
-# Before axe looks: MathJax's nodes are its own, and there are tens of thousands of them; of the
-# coloured words in code, each colour once.
+# Before axe looks: MathJax's nodes are its own, and there are tens of thousands of them (nothing in
+# their place in a button, which a formula does not name); of coloured words, each colour once.
 THIN = """() => {
   const article = document.querySelector(".bd-article"), colours = new Set();
-  article.querySelectorAll("mjx-container").forEach((formula) => formula.replaceWith("x"));
+  article.querySelectorAll("mjx-container").forEach((formula) => {
+    formula.replaceWith(formula.closest("button") ? "" : "x");
+  });
   article.querySelectorAll(".highlight span[class]").forEach((word) => {
     if (colours.has(word.className)) word.replaceWith(word.textContent);
     colours.add(word.className);
@@ -51,6 +55,7 @@ class Links(HTMLParser):
         self.targets: list[str] = []
         self.ids: set[str] = set()
         self.pictures: list[dict[str, str | None]] = []
+        self.drawn: list[dict[str, str | None]] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         found = dict(attributes)
@@ -58,6 +63,8 @@ class Links(HTMLParser):
             self.ids.add(str(found["id"]))
         if tag == "img":
             self.pictures.append(found)
+        if tag == "svg" and "al-figure" in str(found.get("class")):
+            self.drawn.append(found)
         for name in ("href", "src"):
             if found.get(name):
                 self.targets.append(str(found[name]))
@@ -90,6 +97,9 @@ def test_links_lead_somewhere(page: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pictures_have_alternative_text(page: str) -> None:
+    for drawn in read(HTML / page).drawn:
+        assert drawn.get("role") == "img"
+        assert len(drawn.get("aria-label") or "") > 40, f"{page}: a figure without words"
     for picture in read(HTML / page).pictures:
         assert (picture.get("alt") or "").strip(), f"{page}: {picture.get('src')}"
         assert not re.search(r"\.(png|svg)$", picture["alt"] or ""), f"{page}: a file name"
@@ -120,7 +130,13 @@ USABLE = """() => Math.max(0, performance.getEntriesByName("usable")[0].startTim
   - performance.getEntriesByType("navigation")[0].loadEventStart)"""
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [
+        page if page in ONE_EACH.values() else pytest.param(page, marks=pytest.mark.long)
+        for page in PAGES
+    ],
+)
 @pytest.mark.parametrize(
     ("width", "theme"),
     [pytest.param(1280, "light", marks=pytest.mark.long), (390, "dark")],
@@ -164,9 +180,23 @@ def test_page_weight(page: str, record_property) -> None:
     if names:
         kit = [*(HTML / "explorables" / "kit").iterdir(), HTML / "explorables" / "host.js"]
         modules = [HTML / "explorables" / f"{name}.js" for name in names]
+        walks = set(re.findall(r'data-derivation="([\w-]+)"', text))
+        modules += [HTML / "explorables" / "derivations" / f"{name}.js" for name in walks]
         weight += sum(len(gzip.compress(path.read_bytes())) for path in (*kit, *modules))
     record_property("bytes", (page, weight))
     assert weight <= BUDGET, f"{page}: {weight} bytes"
+
+
+def test_every_derivation_of_the_book_walks(open_page) -> None:
+    """Page and module know the same steps, and the page's data let them all hold."""
+    for path in PAGES:
+        text = (HTML / path).read_text(encoding="utf-8")
+        for name in re.findall(r'data-derivation="([\w-]+)"', text):
+            page = open_page(path, typeset=False)
+            found = page.locator(f'[data-derivation="{name}"]')
+            found.scroll_into_view_if_needed()
+            page.wait_for_selector(f'[data-derivation="{name}"][data-ready]')
+            assert found.get_attribute("data-failed") == "", f"{path}: {name}"
 
 
 def test_the_lost_find_home(open_page, site: str) -> None:

@@ -5,7 +5,18 @@ A claim's status is asserted: what holds must survive, what fails must show its 
 
 from attnbook.claims._ledger import all, counts, get, select  # noqa: A004
 from attnbook.claims._measure import Measurement
-from attnbook.claims._records import Claim, Evidence
+from attnbook.claims._records import Claim, Evidence, Suggestion
 from attnbook.claims._run import Outcome, run
 
-__all__ = ["Claim", "Evidence", "Measurement", "Outcome", "all", "counts", "get", "run", "select"]
+__all__ = [
+    "Claim",
+    "Evidence",
+    "Measurement",
+    "Outcome",
+    "Suggestion",
+    "all",
+    "counts",
+    "get",
+    "run",
+    "select",
+]

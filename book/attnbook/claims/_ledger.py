@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from attnbook.claims._pages import PAGES
-from attnbook.claims._records import EXTRACTION, MISPRINT, STATUSES, Claim
+from attnbook.claims._records import EXTRACTION, MISPRINT, STATUSES, Claim, Suggestion
 from attnlab import checks
 
 ALL = (*STATUSES, EXTRACTION, MISPRINT)
@@ -45,7 +45,12 @@ def _claim(paper: str, entry: dict[str, Any]) -> Claim:
         if name in given:
             given[name] = _full(paper, given[name])
     given["errata"] = tuple(_full(paper, name) for name in given.get("errata", ()))
+    given["turned_by"] = tuple(given.get("turned_by", ()))
     given["hypotheses"] = tuple(" ".join(text.split()) for text in given.get("hypotheses", ()))
+    if "suggests" in given:
+        said = given["suggests"]
+        law = " ".join(said["law"].split())
+        given["suggests"] = Suggestion(law, said["fitted"], tuple(said["interval"]))
     checks.choice("page", given["page"], PAGES)
     return Claim(**given)
 
@@ -157,7 +162,7 @@ def counts(chosen: Iterable[Claim]) -> dict[str, dict[str, int]]:
         >>> list(found)
         ['encoder, statements', "encoder, the book's own", 'encoder, errata']
         >>> found["encoder, the book's own"]["holds"]
-        5
+        6
 
     Reference: the four papers; statuses are this book's.
     """

@@ -28,7 +28,7 @@ PAGES = {
     "bias/directions": "Bad directions",
     "svm/tokens": "Why one token wins",
     "svm/margin": "The attention SVM",
-    "svm/norms": "Two parameterisations, two norms",
+    "svm/norms": "Training W, or its factors",
     "svm/descent": "Where gradient descent really goes",
     "svm/local": "Staying at a worse token",
     "svm/global": "When width makes it global",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from attnbook.claims._checks import check_of
-from attnbook.claims._measure import Measurement
+from attnbook.claims._measure import SLACK, Measurement
 from attnlab import checks
 from attnlab.checks import Rng
 
@@ -14,6 +14,48 @@ STATUSES = ("definition", "holds", "holds with correction", "fails as stated", "
 EXTRACTION = "may be the extraction's"  # a slip seen only in the text extracted from a PDF
 MISPRINT = "misprint"  # a slip of the pen: said, and nothing to measure
 ERRATA = ("fails as stated", EXTRACTION, MISPRINT)
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    r"""A law that no statement promises and that the numbers suggest, measured in every build.
+
+    Args:
+        law: in words and LaTeX, for which exponent or constant a number follows.
+        fitted: that number.
+        interval: its interval, of 95 percent where it is a fit.
+
+    Returns:
+        A frozen record; the check's row of the role ``suggests`` has to measure the same.
+
+    Examples:
+        >>> from attnbook.claims import Suggestion
+        >>> Suggestion("the loss falls as $K^p$", -0.98, (-1.01, -0.95)).fitted
+        -0.98
+    """
+
+    law: str
+    fitted: float
+    interval: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        low, high = self.interval
+        if not low <= self.fitted <= high:
+            expected = f"two numbers around {self.fitted:g}"
+            raise checks.fail("interval", expected, list(self.interval))
+
+    def fault(self, row: Measurement) -> str:
+        """Where the row is another number than the ledger's; empty where it is the same.
+
+        The measured number must lie in the interval that is said, and neither interval be four
+        times as wide as the other, unless both are narrower than a hundredth of the number.
+        """
+        low, high = row.interval or (row.measured, row.measured)
+        said, least = self.interval, 0.01 * abs(self.fitted)
+        widths = sorted(max(end - start, least) for start, end in (said, (low, high)))
+        if said[0] <= row.measured <= said[1] and widths[1] <= 4.0 * widths[0]:
+            return ""
+        return f"the ledger says {self.fitted:g} [{said[0]:g}, {said[1]:g}]: {row}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +68,8 @@ class Claim:
     stated`` (a counterexample refutes it); ``out of reach`` (for a reason that is given; what can
     be measured is measured all the same). An erratum ``fails as stated``, or is a ``misprint``
     (a slip of the pen: nothing to measure), or ``may be the extraction's``: a glyph that is wrong
-    in the text extracted from the PDF and may be right in the paper.
+    in the text extracted from the PDF and may be right in the paper (measured, unless the data say
+    that it is not ``checked`` and why).
 
     Args:
         id: such as ``svm.theorem-1``: the paper, the kind, the paper's number.
@@ -42,6 +85,11 @@ class Claim:
         same_as: the claim that it restates, or whose check shows it; it has no check of its own.
         own: whether it is this book's own statement, which no paper makes.
         preprint: whether it concerns a superseded preprint only.
+        checked: whether it is measured; not where a check would only do a typed formula again.
+        turned_by: in words, the broken formulas that turn its evidence; the tests break each.
+        slack: room of the loosest bound where that is above 1,000 (infinite where it is vacuous):
+            the evidence says nothing about its constant, and the book says so.
+        suggests: the law that the numbers suggest beyond the statement, where there is one.
 
     Returns:
         A frozen record; `check` measures it.
@@ -66,6 +114,10 @@ class Claim:
     same_as: str = ""
     own: bool = False
     preprint: bool = False
+    checked: bool = True
+    turned_by: tuple[str, ...] = ()
+    slack: float = 0.0
+    suggests: Suggestion | None = None
 
     def __post_init__(self) -> None:
         known = ERRATA if self.kind == "erratum" else STATUSES
@@ -74,6 +126,10 @@ class Claim:
             raise checks.fail("reason", "why the claim cannot be tested", repr(self.reason))
         if self.status == "holds with correction" and not self.correction:
             raise checks.fail("correction", "what to read instead", repr(self.correction))
+        if not self.checked and not (self.status == EXTRACTION and self.reason):
+            raise checks.fail("checked", "false of a glyph only, with its reason", self.status)
+        if self.slack and not self.slack > SLACK / 10.0:
+            raise checks.fail("slack", f"0 or room near {SLACK:g} and more", self.slack)
 
     @property
     def asserts(self) -> bool:
@@ -95,7 +151,7 @@ class Claim:
     @property
     def has_check(self) -> bool:
         """Whether there is something of its own to measure."""
-        return self.status != MISPRINT and not self.same_as
+        return self.checked and self.status != MISPRINT and not self.same_as
 
     def check(self, rng: Rng, *, instances: int | None = None) -> Evidence:
         """Draw instances, measure both sides, and say what was found.
@@ -107,7 +163,8 @@ class Claim:
             raise checks.fail("id", f"a claim with a check of its own{where}", self.id)
         own = check_of(self.id)
         many = own.instances if instances is None else checks.count("instances", instances)
-        return Evidence(self, tuple(own.measure(checks.generator(rng), many)))
+        found = tuple(own.measure(checks.generator(rng), many))
+        return Evidence(self, found, few=many < own.instances)
 
     def __repr__(self) -> str:
         return f"Claim({self.id}: {self.words}; {self.status})"
@@ -120,6 +177,7 @@ class Evidence:
     Args:
         claim: whose evidence it is.
         measurements: every inequality measured, each at its worst instance.
+        few: whether fewer instances were drawn than the check asks for: slack is then no fault.
 
     Returns:
         A frozen record; `holds` speaks of the statement as printed, `agrees` of its status.
@@ -133,6 +191,7 @@ class Evidence:
 
     claim: Claim
     measurements: tuple[Measurement, ...]
+    few: bool = False
 
     def __post_init__(self) -> None:
         if not self.of("statement"):
@@ -146,7 +205,7 @@ class Evidence:
 
     @property
     def holds(self) -> bool:
-        """Whether the statement as printed survived."""
+        """Whether the statement as printed survived every instance."""
         return all(entry.holds for entry in self.of("statement"))
 
     @property
@@ -159,21 +218,38 @@ class Evidence:
     def faults(self) -> tuple[str, ...]:
         """Why the evidence does not agree with the recorded status; empty where it does.
 
-        A statement that holds must survive; one that does not must be refuted by a number. The
-        correction must survive, wrong steps and dropped hypotheses must show.
+        Every row of a statement that holds must survive, every row of one that does not must be
+        refuted by a number. Premises and corrections must survive, wrong steps and dropped
+        hypotheses must show, and slack and what the numbers suggest must be said in the ledger.
         """
         others = [entry for entry in self.measurements if entry.role != "statement"]
         found = [f"unexpected {entry}" for entry in others if not entry.as_expected]
         if self.claim.asserts:
             found += [str(entry) for entry in self.of("statement") if not entry.holds]
-        elif self.holds:
-            found.append(f"nothing refutes the printed statement: {self.deciding}")
+        else:
+            kept = [entry for entry in self.of("statement") if entry.holds]
+            found += [f"does not refute the printed statement: {entry}" for entry in kept]
         mended = self.claim.status == "holds with correction" or (
             self.claim.status == "definition" and self.claim.correction
         )
         if mended and self.corrected is None:
             found.append("the correction was not measured")
+        if self.slack and not self.claim.slack and not self.few:
+            loosest = self.slack[0]
+            found.append(f"slack that the ledger does not say: {loosest}, room {loosest.room:.2g}")
+        said, rows = self.claim.suggests, self.of("suggests")
+        if len(rows) != (said is not None):
+            wanted = "one row" if said else "no row"
+            found.append(f"{len(rows)} rows of what the numbers suggest, the ledger has {wanted}")
+        elif said and (fault := said.fault(rows[0])):
+            found.append(fault)
         return tuple(found)
+
+    @property
+    def slack(self) -> tuple[Measurement, ...]:
+        """Asserted rows with too much room to be evidence for a constant, widest first."""
+        found = [entry for entry in self.measurements if entry.slack]
+        return tuple(sorted(found, key=lambda entry: -(entry.room or 0.0)))
 
     @property
     def agrees(self) -> bool:
@@ -197,10 +273,11 @@ class Evidence:
 
     @property
     def summary(self) -> str:
-        """One line: the deciding measurement and the correction, or what is at fault."""
+        """One line: what decides, what mends and what is suggested, or what is at fault."""
         if self.faults:
             return "DISAGREES: " + "; ".join(self.faults)
-        return "; ".join(str(entry) for entry in (self.deciding, *self.of("correction")[:1]))
+        told = (self.deciding, *self.of("correction")[:1], *self.of("suggests"))
+        return "; ".join(str(entry) for entry in told)
 
     def __str__(self) -> str:
         return f"{self.claim.id} [{self.claim.status}] {self.summary}"

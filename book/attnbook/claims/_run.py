@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 
 from attnbook.claims._ledger import get
+from attnbook.claims._measure import Measurement
 from attnbook.claims._records import Claim
 from attnlab import checks as check
 
@@ -25,6 +26,7 @@ class Outcome:
         agrees: whether the evidence agrees with the recorded status.
         evidence: the deciding measurements in a line, or the error that stopped the check.
         seconds: how long it took.
+        rows: every row of the evidence; none where the check broke or there is nothing to measure.
 
     Returns:
         A frozen record.
@@ -39,6 +41,7 @@ class Outcome:
     agrees: bool
     evidence: str
     seconds: float
+    rows: tuple[Measurement, ...] = ()
 
 
 def run(
@@ -98,4 +101,5 @@ def _one(name: str, seed: int, many: int | None) -> Outcome:
     except Exception as error:  # the table must show which check broke, and go on
         text = f"DISAGREES: {type(error).__name__}: {error}"
         return Outcome(name, False, text, time.perf_counter() - start)
-    return Outcome(name, evidence.agrees, evidence.summary, time.perf_counter() - start)
+    seconds = time.perf_counter() - start
+    return Outcome(name, evidence.agrees, evidence.summary, seconds, evidence.measurements)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import attnlab
-from attnbook.cli import _check, _course, _figures
+from attnbook.cli import _check, _course, _figures, _probe
 
 __all__ = ["main"]
 
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--version", action="version", version=f"attnlab {attnlab.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for room in (_check, _figures, _course):
+    for room in (_check, _figures, _probe, _course):
         room.add(commands)
     given = parser.parse_args(arguments)
     try:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attnlab
 from attnbook import claims
 from attnbook.cli._table import Table
 
@@ -25,7 +28,10 @@ def add(commands: Any) -> None:
     check.add_argument("--instances", type=int, help="how many instances each check draws")
     check.add_argument("--seed", type=int, default=0, help="of every check (default 0)")
     check.add_argument("--workers", type=int, default=None, help="processes (default: all cores)")
-    check.add_argument("--list", action="store_true", help="only list; run nothing")
+    shown = check.add_mutually_exclusive_group()
+    shown.add_argument("--list", action="store_true", help="only list; run nothing")
+    shown.add_argument("--json", action="store_true", help="every row, with its role and its room")
+    shown.add_argument("--slack", action="store_true", help="the loosest bounds, loosest first")
     check.set_defaults(run=run)
 
 
@@ -41,6 +47,13 @@ def run(given: argparse.Namespace) -> int:
     workers = given.workers if given.workers is not None else min(len(chosen), os.cpu_count() or 1)
     start, disagree, seconds = time.perf_counter(), [], 0.0
     outcomes = claims.run(chosen, given.seed, instances=given.instances, workers=workers)
+    if given.json or given.slack:
+        found = list(zip(chosen, outcomes, strict=True))
+        if given.json:
+            print(json.dumps(told(found, given.seed), indent=1, allow_nan=False))
+        else:
+            print_slack(found)
+        return int(not all(outcome.agrees for _, outcome in found))
     print(table.head())
     for claim, outcome in zip(chosen, outcomes, strict=True):
         print(table.row(claim.id, claim.words, claim.status, outcome.evidence), flush=True)
@@ -57,6 +70,39 @@ def run(given: argparse.Namespace) -> int:
         return 1
     print("all evidence agrees with the recorded status")
     return 0
+
+
+def told(found: Sequence[tuple[claims.Claim, claims.Outcome]], seed: int) -> dict[str, Any]:
+    """All that was measured, for programs; what is infinite is written as a word."""
+    entries = []
+    for claim, outcome in found:
+        rows = [row.told() for row in outcome.rows]
+        entry = {"id": claim.id, "status": claim.status, "agrees": outcome.agrees}
+        said = {"evidence": outcome.evidence, "seconds": round(outcome.seconds, 3), "rows": rows}
+        entries.append(entry | said)
+    return {"version": attnlab.__version__, "seed": seed, "claims": entries}
+
+
+def print_slack(found: Sequence[tuple[claims.Claim, claims.Outcome]]) -> None:
+    """Asserted rows by room, and how many there are of which size."""
+    rows = [
+        (row.room, claim.id, row)
+        for claim, outcome in found
+        for row in outcome.rows
+        if row.role in ("statement", "correction") and row.holds and row.room is not None
+    ]
+    rows.sort(key=lambda entry: -entry[0])
+    wide = sum(row.slack for _, _, row in rows)
+    table = Table(("room", "id", "row"), (9, 22, 0))
+    print(table.head())
+    for room, name, row in rows[: max(20, wide)]:
+        print(table.row("vacuous" if math.isinf(room) else f"{room:.3g}", name, str(row)))
+    print(f"\n{len(rows)} asserted rows with a bound; room above")
+    for size in (10, 100, 1000, 1_000_000):
+        print(f"{size:>10,}  {sum(room > size for room, _, _ in rows)}")
+    for claim, outcome in found:
+        if not outcome.agrees:
+            print(f"{claim.id}: {outcome.evidence}")
 
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:

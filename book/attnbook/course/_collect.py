@@ -1,39 +1,33 @@
-"""What a platform hands back, sorted into a course folder: zips, odd names, late files."""
+"""What a platform hands back, sorted into a course folder: whose, which set, which attempt, when.
+
+Nothing that a student chose decides it: not the name of a file, not a time in that name, not
+what stands in the notebook. Where the platform's own words leave a doubt, nothing is placed; the
+files are shown side by side, and `place` settles it.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-import re
-import stat
-import unicodedata
-import zipfile
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path, PurePosixPath
+from datetime import UTC, datetime
+from pathlib import Path
 
 from attnbook.course._course import Course
-from attnbook.course._source import SETS
+from attnbook.course._deadlines import Clock, deadlines
+from attnbook.course._schemes import Sheet, owners, read_path
 from attnbook.course._tables import Student, replace, table
+from attnbook.course._unpack import LARGEST, unpack
+from attnbook.course._which import Found, cell_names, plain, set_named, sets_of
+from attnbook.course._words import cell, clean, uncell
 from attnlab import checks as check
 
-LARGEST = 20 << 20  # bytes of a notebook
-WHOLE = 2 << 30  # bytes of all that an archive unpacks to
-DEEP = 3  # zips within zips
-STAMP = re.compile(r"(?<!\d)(20\d\d)-?(\d\d)-?(\d\d)[-_T ]?(\d\d)[-:]?(\d\d)(?:[-:]?(\d\d))?(?!\d)")
-OTHER = "not a notebook: not used"
 EARLIER = "an earlier attempt: not used"
-
-
-@dataclass
-class Found:
-    """A notebook among the downloads."""
-
-    name: str
-    data: bytes
-    when: datetime
+SAME = "the same notebook again: not used"
+CONFLICT = "in doubt: "
+HAND = "placed by hand"
 
 
 @dataclass
@@ -46,57 +40,218 @@ class Sorted:
     when: str = ""
     late: bool = False
     told: str = ""
+    source: str = ""  # the platform's own name of the student
+    folder: str = ""  # the part of the path that the platform wrote
+    word: bool = False  # whether the platform's own word is that it is late
+
+    @property
+    def doubt(self) -> str:
+        """Why it was not placed, where only the instructor can decide."""
+        return self.told.removeprefix(CONFLICT) if self.told.startswith(CONFLICT) else ""
 
 
-def collect(course: Course, downloads: str | Path) -> list[Sorted]:
-    """Put every notebook where it belongs; what fits nobody is told, and stays where it is."""
+@dataclass
+class Try:
+    """A notebook that can be somebody's answer to a set."""
+
+    when: datetime
+    entry: Sorted
+    found: Found | None = None  # None where it is there from before
+
+
+@dataclass
+class Plan:
+    """Where everything would go: what is told of each file, and the attempts of each student."""
+
+    told: list[Sorted]
+    before: list[Sorted]
+    tries: dict[tuple[str, str], list[Try]]
+    best: list[tuple[str, str, Try]]
+
+
+def collect(course: Course, downloads: str | Path, only: str = "") -> list[Sorted]:
+    """Put every notebook where it belongs; what is in doubt is told, and stays where it is."""
+    plan = planned(course, downloads, only)
+    for student, name, best in plan.best:
+        if best.found is not None:
+            put(course, student, name, best.found.data, best.when)
+    told = plan.told
+    again = {one.file for one in told}
+    kept_rows = [one for one in plan.before if one.told in ("", HAND) or one.file not in again]
+    record(course, [one for one in kept_rows if one not in told] + told)
+    return told
+
+
+def planned(course: Course, downloads: str | Path, only: str = "") -> Plan:
+    """The same, without a file being written."""
     place = Path(downloads)
     if not place.exists():
         raise check.fail("downloads", "a folder or a zip file", str(place))
     students = course.students()
     if not students:
         raise check.fail("roster", "students: attnlab course add", "none")
-    ids = {name: cell_names(course, name) for name in course.folders}
+    wanted = {name: cell_names(course, name) for name in course.folders}
+    chosen = set_named(course, only) if only else ""
     told: list[Sorted] = []
-    before = recorded(course)
-    best: dict[tuple[str, str], tuple[datetime, Found | None, Sorted]] = {
-        (one.student, one.name): (datetime.fromisoformat(one.when), None, one)
-        for one in before
-        if not one.told and handed_in(course, one.student, one.name).is_file()
-    }
-    for found in walk(place, told):
+    before, limits = recorded(course), deadlines(course)
+    tries: dict[tuple[str, str], list[Try]] = {}
+    for one in before:
+        if one.told in ("", HAND) and handed_in(course, one.student, one.name).is_file():
+            kept = Try(limits.clock.read(datetime.fromisoformat(one.when)), one)
+            tries.setdefault((one.student, one.name), []).append(kept)
+    ids = frozenset(one.id for one in students)
+    everything = list(walk(place, wanted, ids, told, limits.clock))
+    sets = sets_of(course, everything, chosen)
+    for found in everything:
         entry = Sorted(found.name, when=found.when.isoformat(timespec="seconds"))
+        entry.folder = found.folder
         told.append(entry)
-        owners = match(found.name, students)
-        if len(owners) != 1:
-            who = ", ".join(sorted(one.id for one in owners)) or "nobody of the roster"
-            entry.told = f"belongs to {who}: put it into submitted/ID/SET/SET.ipynb by hand"
+        if found.sign is None:
+            entry.told = CONFLICT + "no platform wrote this path, so it belongs to nobody yet"
             continue
-        name = which(found, ids)
-        if not name:
-            entry.student, entry.told = owners[0].id, "not a problem set of this course"
+        who, why = owners(found.sign, students)
+        entry.source = found.sign.key
+        if len(who) != 1:
+            fits = " or ".join(one.id for one in who) or "nobody of the roster"
+            entry.told = f"{CONFLICT}{why}, which fits {fits}"
             continue
-        entry.student, entry.name = owners[0].id, name
-        entry.late = bool(re.search(r"(?:^|[_\W])late(?:[_\W]|$)", found.name, re.I)) or late(
-            course, name, found.when
-        )
-        key = (entry.student, name)
-        if key in best:
-            newer = found.when >= best[key][0]
-            (best[key][2] if newer else entry).told = EARLIER
-        if key not in best or found.when >= best[key][0]:
-            best[key] = (found.when, found, entry)
-    for (student, name), (when, chosen, _) in sorted(best.items(), key=lambda pair: pair[0]):
-        if chosen is None:
-            continue  # it is there from before
-        target = handed_in(course, student, name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(chosen.data)
-        stamped = when.strftime("%Y-%m-%d %H:%M:%S UTC\n")
-        (target.parent / "timestamp.txt").write_text(stamped, "utf-8")
-    again = {one.file for one in told}
-    record(course, [one for one in before if not one.told or one.file not in again] + told)
-    return told
+        entry.student = who[0].id
+        entry.name, doubt = sets[found.sign.container, entry.source, found.name]
+        if doubt:
+            entry.told = CONFLICT + doubt
+            continue
+        key = (entry.student, entry.name)
+        entry.word = found.sign.late
+        entry.late = limits.late(*key, found.when, entry.word) is not None
+        tries.setdefault(key, []).append(Try(found.when, entry, found))
+    plan = Plan(told, before, tries, [])
+    for (student, name), some in sorted(tries.items(), key=lambda pair: pair[0]):
+        best = settle(some, name)
+        if best is not None:
+            plan.best.append((student, name, best))
+    return plan
+
+
+def settle(some: list[Try], name: str) -> Try | None:
+    """The attempt that counts: the newest of one source; or none, and why."""
+    hand = [one for one in some if one.entry.told == HAND]
+    if hand:
+        limit = max(one.when for one in hand)
+        for one in some:
+            if one.found is not None:
+                newer = one.when > limit
+                fresh_one = f"{CONFLICT}newer than what was {HAND}"
+                one.entry.told = fresh_one if newer else f"another was {HAND}: not used"
+        return None
+    there = [one for one in some if one.found is None]
+    fresh = [one for one in some if one.found is not None]
+    sources = {one.entry.source for one in some} - {""}
+    if len(sources) > 1:
+        names = ", ".join(sorted(sources))
+        names += "".join(f"; {one.entry.file} is placed already" for one in there)
+        for one in fresh:
+            one.entry.told = f"{CONFLICT}{len(sources)} sources for one student: {names}"
+        return None
+    newest = max(one.when for one in some)
+    last = [one for one in fresh if one.when == newest]
+    for one in some:
+        if one not in last and (one.found is not None or one.when < newest):
+            one.entry.told = EARLIER
+    if not last:
+        return None
+    different = {one.found.digest: one for one in last if one.found}
+    answering = [one for one in different.values() if one.found and one.found.hits.get(name)]
+    choice = answering if len(answering) == 1 else list(different.values())
+    if len(choice) > 1:
+        for one in last:
+            one.entry.told = f"{CONFLICT}{len(different)} notebooks of the same time"
+        for one in there:
+            one.entry.told = ""
+        return None
+    for one in [*last, *there]:
+        if one is not choice[0]:
+            same = one.found is None or (choice[0].found and one.found.digest == choice[0].found.digest)  # fmt: skip  # noqa: E501
+            one.entry.told = SAME if same else EARLIER
+    return choice[0]
+
+
+def put(course: Course, student: str, name: str, data: bytes, when: datetime) -> None:
+    """Write a submission where it is looked for."""
+    target = handed_in(course, student, name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    when = when.astimezone(UTC) if when.tzinfo else when
+    stamped = when.strftime("%Y-%m-%d %H:%M:%S UTC\n")
+    (target.parent / "timestamp.txt").write_text(stamped, "utf-8")
+
+
+def place(course: Course, file: str | Path, student: str, name: str) -> Sorted:
+    """Settle a doubt by hand: this file, in a folder or in an archive, is that student's answer."""
+    students = course.students()
+    if student not in {one.id for one in students}:
+        raise check.fail("id", "a student of the roster", student)
+    name = set_named(course, name)
+    path = Path(file)
+    root = next((one for one in (path, *path.parents) if one.exists()), None)
+    if root is None or (root.is_dir() and root != path.parent) or path.is_dir():
+        raise check.fail("file", "a notebook, or one in an archive as collect names it", str(file))
+    wanted = {one: cell_names(course, one) for one in course.folders}
+    inside = clean(f"{root.name}/{path.relative_to(root).as_posix()}".removesuffix("/."), 1000)
+    told: list[Sorted] = []
+    ids = frozenset(one.id for one in students)
+    limits = deadlines(course)
+    some = [one for one in walk(root, wanted, ids, told, limits.clock) if one.name == inside]
+    if len({one.digest for one in some}) != 1:
+        expected = f"one notebook of at most {LARGEST >> 20} MB"
+        got = f"{len(some)} of that name" if some else "; ".join(one.told for one in told) or "none"
+        raise check.fail("file", expected, got)
+    found = some[0]
+    entry = Sorted(clean(file, 1000), student, name, found.when.isoformat(timespec="seconds"))
+    entry.word = found.sign is not None and found.sign.late
+    entry.late = limits.late(student, name, found.when, entry.word) is not None
+    entry.told = HAND
+    entry.source, entry.folder = found.sign.key if found.sign else "", found.folder
+    put(course, student, name, found.data, found.when)
+    before = recorded(course)
+    for one in before:
+        if (one.student, one.name) == (student, name) and one.told in ("", HAND):
+            one.told = EARLIER
+    ends = {entry.file, *(entry.file[k + 1 :] for k, c in enumerate(entry.file) if c == "/")}
+    left = [one for one in before if not (one.told.startswith(CONFLICT) and one.file in ends)]
+    record(course, [*left, entry])
+    return entry
+
+
+def walk(
+    place: Path, wanted: dict[str, set[str]], ids: frozenset[str], told: list[Sorted], clock: Clock
+) -> Iterable[Found]:
+    """Notebooks in a folder, and in the zips in it; unpacked in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="attnlab-collect-") as spool:
+        lines = unpack(place, Path(spool), wanted)
+        sheet: Sheet = {}
+        for line in lines:
+            if "sheet" in line:
+                when = line["when"]
+                try:
+                    moment = datetime.fromisoformat(when)
+                except ValueError:
+                    moment = None
+                sheet[line["sheet"]] = {"submitters": line["submitters"], "created_at": moment}
+        for line in lines:
+            if "told" in line:
+                told.append(Sorted(line["file"], told=line["told"]))
+            elif "spool" in line:
+                sign = read_path(line["parts"], folders=line["folders"], ids=ids, sheet=sheet)
+                platform = sign.platform if sign else ""
+                if sign and sign.when:
+                    when = clock.read(sign.when, platform)
+                else:
+                    written = datetime.fromisoformat(line["when"])
+                    when = clock.read(written, platform, line["exact"])
+                data = (Path(spool) / line["spool"]).read_bytes()
+                folder = line["own"][sign.at] if sign else ""
+                facts = line["hits"], folder, line["count"], line["marks"]
+                yield Found(line["file"], data, when, sign, *facts)
 
 
 def handed_in(course: Course, student: str, name: str) -> Path:
@@ -109,8 +264,9 @@ def recorded(course: Course) -> list[Sorted]:
     path = course.place / "collected.csv"
     return [
         Sorted(
-            row["file"], row["student"], row["set"], row["time"], row["late"] == "True",
-            row["remark"],
+            uncell(row["file"]), row["student"], row["set"], row["time"], row["late"] == "True",
+            row["remark"], row.get("source", ""), uncell(row.get("folder", "")),
+            row.get("word", row["late"]) == "True",
         )
         for row in (table(path) if path.is_file() else [])
     ]  # fmt: skip
@@ -120,187 +276,17 @@ def record(course: Course, told: list[Sorted]) -> None:
     """What went where, for the report."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(["student", "set", "time", "late", "file", "remark"])
+    columns = ["student", "set", "time", "late", "file", "remark", "source", "folder", "word"]
+    writer.writerow(columns)
     for one in told:
-        writer.writerow([one.student, one.name, one.when, one.late, one.file, one.told])
+        remark = clean(one.told, 400)
+        start = [one.student, one.name, one.when, one.late, cell(one.file), remark]
+        writer.writerow([*start, cell(one.source), cell(one.folder), one.word])
     replace(course.place / "collected.csv", out.getvalue())
 
 
-def walk(place: Path, told: list[Sorted]) -> Iterator[Found]:
-    """Notebooks in a folder, and in the zips in it."""
-    files = [place] if place.is_file() else sorted(place.rglob("*"))
-    for path in files:
-        name = path.name if place.is_file() else path.relative_to(place).as_posix()
-        if path.is_symlink():
-            told.append(Sorted(name, told="a symbolic link: not followed"))
-        elif not path.is_file() or junk(name):
-            continue
-        elif path.suffix.lower() == ".zip":
-            yield from unzip(name, path.read_bytes(), told, DEEP)
-        elif not is_notebook(name):
-            told.append(Sorted(name, told=OTHER))
-        else:
-            if path.stat().st_size > LARGEST:
-                told.append(Sorted(name, told="too large"))
-                continue
-            moment = datetime.fromtimestamp(path.stat().st_mtime)
-            yield Found(name, path.read_bytes(), stamp(name) or moment)
-
-
-def unzip(name: str, data: bytes, told: list[Sorted], depth: int) -> Iterator[Found]:
-    """Notebooks of an archive; names that lead outside, links and bombs are told, not unpacked."""
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(data))
-        entries = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError):
-        told.append(Sorted(name, told="not a zip file"))
-        return
-    if sum(entry.file_size for entry in entries) > WHOLE:
-        told.append(Sorted(name, told="unpacks to more than 2 GB: not unpacked"))
-        return
-    for entry in entries:
-        whole = f"{name}/{entry.filename}"
-        parts = PurePosixPath(entry.filename.replace("\\", "/")).parts
-        suffix = PurePosixPath(entry.filename).suffix.lower()
-        if entry.is_dir() or junk(entry.filename):
-            continue
-        if suffix != ".zip" and not is_notebook(entry.filename):
-            told.append(Sorted(whole, told=OTHER))
-            continue
-        if ".." in parts or entry.filename.startswith(("/", "\\")):
-            told.append(Sorted(whole, told="its name leads outside: not unpacked"))
-            continue
-        if stat.S_ISLNK(entry.external_attr >> 16):
-            told.append(Sorted(whole, told="a symbolic link: not followed"))
-            continue
-        if entry.file_size > (20 * LARGEST if suffix == ".zip" else LARGEST):
-            told.append(Sorted(whole, told="too large"))
-            continue
-        try:
-            content = archive.read(entry)
-        except (zipfile.BadZipFile, RuntimeError, OSError, EOFError, NotImplementedError):
-            told.append(Sorted(whole, told="could not be unpacked (damaged, or with a password)"))
-            continue
-        if suffix == ".zip":
-            if depth:
-                yield from unzip(whole, content, told, depth - 1)
-            else:
-                told.append(Sorted(whole, told="a zip in too many zips: not unpacked"))
-            continue
-        yield Found(whole, content, stamp(whole) or moment(entry))
-
-
-def is_notebook(name: str) -> bool:
-    """By its name; browsers also write x.ipynb.txt and x.ipynb.json."""
-    return ".ipynb" in PurePosixPath(name.replace("\\", "/")).name.lower()
-
-
-def junk(name: str) -> bool:
-    """What no student meant to hand in: hidden files, an editor's copies, a platform's receipts."""
-    parts = PurePosixPath(name.replace("\\", "/")).parts
-    hidden = any(part.startswith(".") and part != ".." for part in parts)
-    receipt = parts[-1:] and re.search(r"_attempt_[\d-]+\.txt$", parts[-1])
-    return hidden or "__MACOSX" in parts or bool(receipt)
-
-
-def moment(entry: zipfile.ZipInfo) -> datetime:
-    """When a file of an archive was written; some archives say month 0 of 1980."""
-    try:
-        return datetime(*entry.date_time)
-    except ValueError:
-        return datetime(1980, 1, 1)
-
-
-def stamp(name: str) -> datetime | None:
-    """The time that a platform writes into names."""
-    found = STAMP.findall(name)
-    if not found:
-        return None
-    year, month, day, hour, minute, second = found[-1]
-    try:
-        return datetime(int(year), int(month), int(day), int(hour), int(minute), int(second or 0))
-    except ValueError:
-        return None
-
-
-def plain(text: str) -> str:
-    """Lower case letters and digits without accents; other signs as one space."""
-    flat = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    return re.sub(r"[^a-z0-9]+", " ", flat).strip()
-
-
-def match(name: str, students: list[Student]) -> list[Student]:
-    """Who a file belongs to: by id, by address, by name; the surest way that finds somebody."""
-    pieces = [plain(piece) for piece in re.split(r"[/\\]", name)]
-    words = set(" ".join(pieces).split())
-    tight = {piece.replace(" ", "") for piece in pieces} | {
-        plain(piece) for part in re.split(r"[/\\]", name) for piece in part.split("_")
-    }
-
-    def by_id(one: Student) -> bool:
-        wanted = plain(one.id)
-        return wanted in words or f" {wanted} " in f" {' '.join(pieces)} "
-
-    def by_mail(one: Student) -> bool:
-        wanted = plain(one.email.split("@")[0])
-        return bool(wanted) and f" {wanted} " in f" {' '.join(pieces)} "
-
-    def by_name(one: Student) -> bool:
-        first, last = plain(one.first_name), plain(one.last_name)
-        if not first or not last:
-            return False
-        both = (first + last).replace(" ", ""), (last + first).replace(" ", "")
-        whole = f" {' '.join(pieces)} "
-        near = f" {first} {last} " in whole or f" {last} {first} " in whole
-        return near or any(word.replace(" ", "") in both for word in tight)
-
-    for way in (by_id, by_mail, by_name):
-        owners = [one for one in students if way(one)]
-        if owners:
-            return owners
-    return []
-
-
-def cell_names(course: Course, name: str) -> set[str]:
-    """The ids of a set's problems."""
-    return {one.id for one in course.source(name).problems}
-
-
-def which(found: Found, ids: dict[str, set[str]]) -> str:
-    """The set that a notebook answers: by its cells, or else by its name."""
-    try:
-        cells = json.loads(found.data.decode("utf-8-sig"))["cells"]
-        seen = {str(cell.get("id")) for cell in cells} | {
-            str(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")) for cell in cells
-        }
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        seen = set()
-    counts = {name: len(seen & wanted) for name, wanted in ids.items()}
-    best = max(counts, key=lambda name: counts[name])
-    if counts[best]:
-        return best
-    flat = plain(found.name)
-    named = next((name for name in ids if plain(name) in flat), by_number(flat, ids))
-    return named or (next(iter(ids)) if len(ids) == 1 else "")
-
-
-def by_number(flat: str, ids: dict[str, set[str]]) -> str:
-    """'set 3' or 'problemset3' in a name."""
-    for short, name in SETS.items():
-        if name in ids and re.search(rf"\b(problem ?)?(set|assignment|ps) ?{short}\b", flat):
-            return name
-    return ""
-
-
-def late(course: Course, name: str, when: datetime) -> bool:
-    """Whether it came after the time that course.json tells."""
-    due = course.due().get(name) or course.due().get(
-        next(short for short, long in SETS.items() if long == name)
-    )
-    if not due:
-        return False
-    try:
-        moment = datetime.fromisoformat(due)
-    except ValueError:
-        raise check.fail(f"due of {name}", "an ISO date such as 2027-10-04T23:59", due) from None
-    return when > moment.replace(tzinfo=None)
+def about(file: str, who: Student) -> bool:
+    """Whether a path that belongs to nobody yet has a student's id, address or name in it."""
+    words = f" {plain(file)} "
+    told = [who.id, who.email.split("@")[0], f"{who.first_name} {who.last_name}"]
+    return any(plain(one) and f" {plain(one)} " in words for one in told)

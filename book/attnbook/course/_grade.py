@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+
+from attnbook.course._numbers import RangeError, within
 from attnbook.course._sandbox import Limits, Sandbox
 from attnbook.course._session import Reply, Session
 from attnbook.course._source import Problem, ProblemSet, generator, variant
 from attnbook.course._submission import Submission
+from attnbook.course._words import clean
 
 RESTARTS = 12  # of one submission's process
 
@@ -72,10 +77,18 @@ class Verdict:
         return sum(mark.most for mark in self.marks)
 
 
+class Box(Protocol):
+    """Where cells run: a sandbox, or less on a student's own machine."""
+
+    def open(self) -> Session:
+        """Start a process."""
+        ...
+
+
 class Run:
     """A submission's cells in a session; the cell that kills the process is left out next time."""
 
-    def __init__(self, box: Sandbox, cells: list[tuple[str, str]]) -> None:
+    def __init__(self, box: Box, cells: list[tuple[str, str]]) -> None:
         self.cells, self.deadly = cells, set[int]()
         self.errors: dict[str, str] = {}
         self.notices: list[str] = []
@@ -113,6 +126,7 @@ class Run:
 
     def notice(self, words: str) -> None:
         """Keep, once."""
+        words = clean(words)
         if words not in self.notices and len(self.notices) < 60:
             self.notices.append(words)
 
@@ -144,6 +158,7 @@ class Judge:
         self.space: dict[str, Any] = {"v": self.values}
         exec(compile(one.judge, f"{source.name} {one.id} judge", "exec"), self.space)
         self.rng = generator(seed, source.name, one.id, "cases")
+        self.stumbled: list[str] = []
 
     def cases(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
         """Which part a case tests, and what is given."""
@@ -153,20 +168,45 @@ class Judge:
             yield part, tuple(given)
 
     def why_not(self, part: str, given: tuple[Any, ...], answer: Any) -> str:
-        """Empty where the answer is right; a judge that stumbles over it finds it wrong."""
+        """Empty where the answer is right; a judge that stumbles over it finds it wrong.
+
+        Numbers are finite and of a size that the problem declares; over- and underflow and
+        division by 0 end the judge, so that ``inf >= inf`` and ``0 >= 0`` are never asked.
+        """
         try:
-            found = self.space["judge"](part, given, answer, self.values)
+            answer = within(answer, self.one.sizes, infinite=self.one.infinite)
+            eased = np.errstate(under="ignore") if self.one.underflow else nullcontext()
+            with np.errstate(over="raise", divide="raise", invalid="raise", under="raise"), eased:
+                found = self.space["judge"](part, given, answer, self.values)
         except AssertionError as error:
-            return str(error) or "not what was asked for"
-        except Exception as error:
+            return clean(str(error), 500) or "not what was asked for"
+        except RangeError as error:
+            return f"an answer that is not judged: {error}"
+        except (Exception, RecursionError) as error:
+            words = f"the judge of {self.one.id}, {part}, ended in {type(error).__name__}"
+            self.stumbled.append(f"{words}: 0 for this part")
             return f"an answer of another form than asked for ({type(error).__name__})"
         if found is None or found is True:
             return ""
-        return found if isinstance(found, str) and found else "not what was asked for"
+        return clean(found, 500) if isinstance(found, str) and found else "not what was asked for"
 
 
-def mark_problem(run: Run, source: ProblemSet, one: Problem, seed: int) -> Mark:
-    """All cases of all parts; a part earns its points if all its cases pass."""
+Tell = Callable[[str], None]
+
+
+def mark_problem(
+    run: Run,
+    source: ProblemSet,
+    one: Problem,
+    seed: int,
+    tell: Tell = lambda _: None,
+    skip: frozenset[str] = frozenset(),
+) -> Mark:
+    """All cases of all parts; a part earns its points if all its cases pass.
+
+    ``tell`` hears what comes next, and what is in ``skip`` is not tried again: it ended the
+    process that marks.
+    """
     mark = Mark(one.id, one.title, 0.0, one.points, by_hand=not one.answer)
     if not one.answer:
         mark.told = "marked by a person"
@@ -178,10 +218,19 @@ def mark_problem(run: Run, source: ProblemSet, one: Problem, seed: int) -> Mark:
         tried.add(part)
         if part in wrong:
             continue
+        ask, weigh = f"ask {one.id}, {part}", f"judge {one.id}, {part}"
+        if {ask, weigh} & skip:
+            wrong[part] = "an answer that could not be judged in the time and memory there is"
+            run.notice(f"{one.id}, {part}: {wrong[part]}")
+            continue
+        tell(ask)
         reply = run.ask(one, given)
+        tell(weigh)
         why = reply.error or judge.why_not(part, given, reply.answer)
         if why:
             wrong[part] = why
+    for words in judge.stumbled:
+        run.notice(words)
     untried = set(one.parts) - tried
     if untried:
         raise LookupError(f"{source.name} {one.id}: no case tests {sorted(untried)}")
@@ -198,6 +247,8 @@ def grade(
     *,
     limits: Limits | None = None,
     only: str = "",
+    tell: Tell = lambda _: None,
+    skip: frozenset[str] = frozenset(),
 ) -> Verdict:
     r"""What a submission earns in a course.
 
@@ -207,6 +258,8 @@ def grade(
         seed: of the course.
         limits: what the student's code may use.
         only: the id of one problem; all of them where empty.
+        tell: hears each step before it is taken.
+        skip: steps that are not taken, because they ended an earlier attempt.
 
     Returns:
         Marks by problem and part, and what was noticed.
@@ -215,9 +268,10 @@ def grade(
     if submission.error:
         marks = [Mark(one.id, one.title, 0.0, one.points, not one.answer) for one in wanted]
         return Verdict(source.name, marks, [submission.error, *submission.notices], "unreadable")
+    tell("talk")
     run = Run(Sandbox(source.rooms, limits or Limits()), submission.cells)
     try:
-        marks = [mark_problem(run, source, one, seed) for one in wanted]
+        marks = [mark_problem(run, source, one, seed, tell, skip) for one in wanted]
     finally:
         run.session.close()
     for mark in marks:

@@ -18,6 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from attnbook.course import _notebook as notebooks
+from attnbook.course._desk import FONTS, SCRIPT, mathjax
 from attnbook.course._sandbox import NoSandboxError, describe
 from attnbook.course._source import SETS, ProblemSet, folder, problem_set
 from attnbook.course._verify import verify
@@ -32,7 +33,8 @@ This archive holds the sources of the problem sets *with their solutions*: keep 
 
 Run the commands in this folder: the problem sets are found in coursework/. Marking needs
 bubblewrap (apt-get install bubblewrap). guide.md lists the problems; the chapter for instructors
-on the book's site says the rest.
+on the book's site says the rest. mathjax/, if it is here, is MathJax (mathjax.org, Apache License
+2.0), for the formulas on the page of `attnlab course mark`.
 """
 
 
@@ -78,6 +80,10 @@ def archive(target: Path, sources: Path, draft: Path, wheel: Path | None, versio
             (shutil.copytree if source.is_dir() else shutil.copy)(source, root / name)
         if wheel:
             shutil.copy(wheel, root)
+        if found := mathjax(sources):  # for the marking page
+            (root / "mathjax").mkdir()
+            shutil.copy(found / SCRIPT, root / "mathjax")
+            shutil.copytree(found / FONTS, root / "mathjax" / FONTS)
         (root / "README.md").write_text(ABOUT.replace("VERSION", version), "utf-8")
         with tarfile.open(target, "w:gz") as out:
             out.add(root, root.name)

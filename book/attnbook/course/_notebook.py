@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import textwrap
 from typing import Any
 
 from attnbook.course._source import Problem, ProblemSet, fill, variant
 from attnlab import checks as check
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+ABOUT = "attnlab"  # what the notebook says of itself, in its metadata
 STUB = 'raise NotImplementedError("yours to write")'
 PROSE = "*Your answer here.*"
 PACKAGE = "attnlab[course]"
@@ -18,6 +21,13 @@ try:
     import attnlab
 except ImportError:
     %pip install --quiet "WHERE"
+"""
+LAST = "hand-in"
+HAND_IN = """## Before you hand in
+
+Run all cells, then the one below: it says what of your answers can be handed over as it is. The
+same, for the saved file and in the sandbox of marking, says `attnlab course check NOTEBOOK.ipynb`
+in a terminal. Neither says whether an answer is right.
 """
 HIDDEN = "# More is tested when this is marked: other inputs, edge cases, extreme values.\n"
 
@@ -80,6 +90,8 @@ def head(one: Problem, values: dict[str, Any]) -> str:
     """The words of a problem, with what an instructor and a student want to know first."""
     kind = "" if one.answer else " · marked by a person"
     facts = f"{one.points:g} points · {one.difficulty} · about {one.minutes} minutes{kind}"
+    if one.parts:
+        facts += "*\n\n*Parts: " + ", ".join(f"{part} {most:g}" for part, most in one.parts.items())
     return f"## {one.title}\n\n*{facts}*\n\n**You learn** {one.goal}\n\n{fill(one.text, values)}"
 
 
@@ -101,9 +113,45 @@ def build(
             continue
         shown = fill(one.solution, values)
         cells.append(code_cell(one.id, shown if solutions else without(shown), solution=True))
-        test = fill(one.visible, values).strip() + "\n" + HIDDEN
+        test = shown_test(one, values)
         cells.append(code_cell(f"{one.id}-check", test, points=one.points))
-    return notebook(cells)
+    cells += last(source)
+    built = notebook(cells)
+    built["metadata"][ABOUT] = about(source, cells)
+    return built
+
+
+def shown_test(one: Problem, values: dict[str, Any]) -> str:
+    """The visible test, as a function that is called: it leaves no names behind but its own."""
+    name = f"check_{one.answer}"
+    body = textwrap.indent(fill(one.visible, values).strip(), "    ")
+    return f"def {name}():\n{body}\n\n\n{name}()\n{HIDDEN}"
+
+
+def last(source: ProblemSet) -> list[dict[str, Any]]:
+    """Words and a cell that look over all answers before they are handed in."""
+    names = " ".join(one.answer for one in source.problems if one.answer)
+    lines = ["from attnbook import course", "", f'course.look_over(globals(), "{names}")']
+    return [text_cell(f"{LAST}-text", HAND_IN), code_cell(LAST, "\n".join(lines))]
+
+
+def about(source: ProblemSet, cells: list[dict[str, Any]]) -> dict[str, Any]:
+    """What a student's own machine is told about the set: names, and how checks began."""
+    marks = {cell["id"]: digest(cell["source"]) for cell in cells}
+    return {
+        "set": source.name,
+        "title": source.title,
+        "rooms": list(source.rooms),
+        "problems": [
+            {"id": one.id, "answer": one.answer, "check": marks.get(f"{one.id}-check", "")}
+            for one in source.problems
+        ],
+    }
+
+
+def digest(text: str) -> str:
+    """Of a cell, to see whether it was edited."""
+    return hashlib.sha256(text.strip().encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def submission(

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from attnbook.course import _counting
 from attnbook.course._course import Course
+from attnbook.course._deadlines import Late
+from attnbook.course._feedback import NOT_YET, body
 from attnbook.course._grade import Mark, Verdict
-from attnbook.course._source import fill, variant
+from attnbook.course._marking import Answers, answers, by_hand, outcomes
+from attnbook.course._source import Problem, fill, variant
+from attnbook.course._statistics import READ, cells, histogram, plot, share, statistics
 from attnbook.course._tables import Student, replace, table
+from attnbook.course._words import cell, uncell
 from attnlab import checks as check
 
-NOT_YET = "not marked yet"
 FORMATS = ("plain", "canvas", "moodle", "blackboard")
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --quiet: #545b64; --ground: #fff; --bar: #0067a3; --rule: #b5bac1 }
 @media (prefers-color-scheme: dark) { :root { --ink: #eee; --quiet: #b5bcc4; --ground: #14181e; --bar: #56b4e9; --rule: #48525e } }
 body { font: 1rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
 table { border-collapse: collapse; display: block; overflow-x: auto } td, th { border-bottom: 1px solid var(--rule); padding: .25rem .6rem; text-align: right }
-td:first-child, th:first-child { text-align: left } .told { color: var(--quiet) } svg rect { fill: var(--bar) } svg text { fill: var(--ink); font-size: 11px }
+td:first-child, th:first-child { text-align: left } .told { color: var(--quiet) } svg rect, svg circle { fill: var(--bar) } svg text { fill: var(--ink); font-size: 11px } svg { max-width: 100%; height: auto }
+svg rect.open { fill-opacity: .2; stroke: var(--bar); stroke-dasharray: 2 2 } svg .rule { stroke: var(--rule) } svg .lead { stroke: var(--quiet) }
+td:first-child { min-width: 9rem } td + td { white-space: nowrap }
 pre { white-space: pre-wrap; border-left: 3px solid var(--rule); padding-left: .8rem }
 """  # noqa: E501
 
@@ -34,12 +39,24 @@ class Row:
 
     student: Student
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    late: set[str] = field(default_factory=set)
+    late: dict[str, Late] = field(default_factory=dict)
+    lost: dict[str, float] = field(default_factory=dict)  # points of late sets
+    dropped: set[str] = field(default_factory=set)
+    most: float = 0.0  # of the sets that count
 
     @property
     def points(self) -> float:
         """Of all sets."""
         return sum(verdict.points for verdict in self.verdicts.values())
+
+    def counted(self, name: str) -> float:
+        """Points of a set, without what its being late costs."""
+        return self.verdicts[name].points - self.lost.get(name, 0.0)
+
+    @property
+    def total(self) -> float:
+        """What counts of all sets."""
+        return sum(self.counted(name) for name in self.verdicts if name not in self.dropped)
 
     @property
     def open(self) -> int:
@@ -47,17 +64,22 @@ class Row:
         return sum(waiting(verdict) for verdict in self.verdicts.values())
 
 
+def waits(mark: Mark) -> bool:
+    """Whether a person still has to mark it."""
+    return mark.by_hand and mark.told == NOT_YET
+
+
 def waiting(verdict: Verdict) -> int:
     """Problems of a set that a person still has to mark."""
-    return sum(mark.by_hand and mark.told == NOT_YET for mark in verdict.marks)
+    return sum(map(waits, verdict.marks))
 
 
-def page(title: str, body: str) -> str:
+def page(title: str, body: str, style: str = "") -> str:
     """A page that needs nothing else."""
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}'
         f'</title><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1>\n{body}\n</body></html>\n"
+        f"<style>{STYLE}{style}</style></head><body><h1>{escape(title)}</h1>\n{body}\n</body></html>\n"
     )
 
 
@@ -65,25 +87,27 @@ def rows(course: Course) -> list[Row]:
     """Everybody of the roster, and whoever handed in without being on it."""
     verdicts = course.verdicts()
     known = {one.id: Row(one) for one in course.students()}
-    by_hand = read_by_hand(course)
+    typed, found = read_by_hand(course), outcomes(course)
     for (student, name), verdict in verdicts.items():
         row = known.setdefault(student, Row(Student(student)))
         for mark in verdict.marks:
             if not mark.by_hand:
                 continue
-            points, comment = by_hand.get((student, name, mark.id), (None, ""))
+            points, comment = typed.get((student, name, mark.id), (None, ""))
+            outcome = found.get((student, name, mark.id))
             mark.told = NOT_YET
+            if points is None and outcome is not None and not outcome.waits:
+                mark.points, mark.parts = outcome.points, outcome.parts
+                mark.told = comment or outcome.comment or "marked by a person"
+                if verdict.status == "unreadable" and outcome.state == "blank":
+                    mark.told = comment or "the file could not be read"
             if points is not None:
                 if not 0 <= points <= mark.most:
                     where = f"by-hand.csv, {student} {name} {mark.id}"
                     raise check.fail(where, f"points from 0 to {mark.most:g}", points)
                 mark.points, mark.told = points, comment or "marked by a person"
         row.verdicts[name] = verdict
-    path = course.place / "collected.csv"
-    if path.is_file():
-        for entry in table(path):
-            if entry["late"] == "True" and not entry["remark"] and entry["student"] in known:
-                known[entry["student"]].late.add(entry["set"])
+    _counting.settle(course, known)
     return [known[name] for name in sorted(known)]
 
 
@@ -98,7 +122,7 @@ def read_by_hand(course: Course) -> ByHand:
         missing = {"student", "set", "problem", "points"} - set(entry)
         if missing:
             raise check.fail("by-hand.csv", "the columns it was written with", sorted(entry))
-        told, comment = entry["points"].strip(), entry.get("comment", "").strip()
+        told, comment = entry["points"].strip(), uncell(entry.get("comment", "").strip())
         try:
             points = float(told.replace(",", ".")) if told else None
         except ValueError:
@@ -109,7 +133,7 @@ def read_by_hand(course: Course) -> ByHand:
 
 
 def write_by_hand(course: Course, everybody: list[Row]) -> None:
-    """The list of what a person marks; points and comments that stand there stay."""
+    """The list of what waits for a person; points and comments that stand there stay."""
     known = read_by_hand(course)
     out = io.StringIO()
     writer = csv.writer(out)
@@ -119,12 +143,12 @@ def write_by_hand(course: Course, everybody: list[Row]) -> None:
         for row in everybody
         for name, verdict in row.verdicts.items()
         for mark in verdict.marks
-        if mark.by_hand
+        if mark.by_hand and (waits(mark) or (row.student.id, name, mark.id) in known)
     }
     for key in [*asked, *(key for key in known if key not in asked)]:
         points, comment = known.get(key, (None, ""))
         told = "" if points is None else f"{points:g}"
-        writer.writerow([*key, asked.get(key, ""), told, comment])
+        writer.writerow([*key, asked.get(key, ""), told, cell(comment)])
     replace(course.place / "by-hand.csv", out.getvalue())
 
 
@@ -143,9 +167,10 @@ def report(course: Course, form: str = "plain") -> list[Path]:
     if form != "plain":
         written.append(target / f"{form}.csv")
         replace(written[-1], platform_csv(course, everybody, form))
+    told = answers(course, by_hand(course))
     for name in course.folders:
         path = target / f"by-hand-{name}.html"
-        replace(path, by_hand_page(course, name, everybody))
+        replace(path, by_hand_page(course, name, everybody, told))
         written.append(path)
     for row in everybody:
         for name, verdict in row.verdicts.items():
@@ -162,16 +187,16 @@ def marks_csv(course: Course, everybody: list[Row]) -> str:
     out = io.StringIO()
     writer = csv.writer(out)
     head = ["id", "first_name", "last_name", "email", *(f"{n}:{p}" for n, p in columns)]
-    writer.writerow([*head, "total", "not_marked_yet", "late", "notices"])
+    tail = ["total", "not_marked_yet", "late", "notices"]
+    writer.writerow([*head, *tail, *_counting.columns(course)])
     for row in everybody:
         marks = {(n, m.id): m for n, verdict in row.verdicts.items() for m in verdict.marks}
         cells = [f"{marks[key].points:g}" if key in marks else "" for key in columns]
         notices = sum(len(verdict.notices) for verdict in row.verdicts.values())
         one = row.student
-        about = [one.id, one.first_name, one.last_name, one.email]
-        writer.writerow(
-            [*about, *cells, f"{row.points:g}", row.open, " ".join(sorted(row.late)), notices]
-        )
+        about = [cell(word) for word in (one.id, one.first_name, one.last_name, one.email)]
+        late, counts = " ".join(sorted(row.late)), _counting.cells(course, row)
+        writer.writerow([*about, *cells, f"{row.points:g}", row.open, late, notices, *counts])
     return out.getvalue()
 
 
@@ -201,70 +226,62 @@ def platform_csv(course: Course, everybody: list[Row], form: str) -> str:
     for row in everybody:
         one = row.student
         points = [
-            f"{row.verdicts[n].points:g}" if n in row.verdicts else "" for n in course.folders
+            _counting.shown(row.counted(n)) if n in row.verdicts else "" for n in course.folders
         ]
         start = {
             "canvas": [f"{one.last_name}, {one.first_name}", "", one.id, one.id, ""],
             "moodle": [one.id, one.first_name, one.last_name, one.email],
             "blackboard": [one.last_name, one.first_name, one.id],
         }[form]
-        writer.writerow([*start, *points])
+        writer.writerow([*map(cell, start), *points])
     return out.getvalue()
-
-
-def histogram(values: list[float], most: float) -> str:
-    """A distribution in ten bars, with its numbers in words."""
-    if not values:
-        return "<p class='told'>Nothing handed in.</p>"
-    counts = [0] * 10
-    for value in values:
-        counts[min(9, int(10 * value / most)) if most else 0] += 1
-    tall = max(counts)
-    middle = sorted(values)[len(values) // 2]
-    words = f"{len(values)} submissions, median {middle:g} of {most:g}; by tenths: {counts}"
-    bars = ""
-    for k, n in enumerate(counts):
-        left, high = 30 * k, 80 * n / tall
-        bars += f'<rect x="{left + 4}" y="{100 - high:.1f}" width="24" height="{high:.1f}"/>'
-        for y, told in ((94 - high, n or ""), (114, f"{10 * k}%")):
-            bars += f'<text x="{left + 16}" y="{y:.1f}" text-anchor="middle">{told}</text>'
-    return f'<svg viewBox="0 0 308 120" width="400" role="img" aria-label="{words}">{bars}</svg>'
 
 
 def marks_page(course: Course, everybody: list[Row]) -> str:
     """Distributions, marks, notices."""
     parts = [f"<p>Seed {course.seed}. {len(everybody)} students.</p>"]
     if left := sum(row.open for row in everybody):
-        parts.append(f"<p class='told'>{left} answers wait for a person and count 0 so far.</p>")
+        words = f"{left} answers wait for a person. Totals count them as 0, shares leave them out."
+        parts.append(f"<p class='told'>{words}</p>")
     for name in course.folders:
         source = course.source(name)
         some = [row.verdicts[name] for row in everybody if name in row.verdicts]
         parts.append(f"<h2>{escape(source.title)}</h2>")
-        parts.append(histogram([verdict.points for verdict in some], source.points))
-        lines = ["<table><tr><th>problem</th><th>points</th><th>mean</th><th>full marks</th></tr>"]
+        scores = [(share(v.marks, waits), waiting(v) > 0) for v in some]
+        parts.append(histogram([(s, o) for s, o in scores if s is not None], source.points))
+        items = statistics(source, some, waits)
+        heads = ("problem", "points", "mean", "full marks", "difficulty", "discrimination", "n")
+        lines = ["<table><tr>", *(f"<th>{head}</th>" for head in heads), "</tr>"]
         for k, one in enumerate(source.problems):
-            got = [verdict.marks[k].points for verdict in some]
+            got = [v.marks[k].points for v in some if not waits(v.marks[k])]
             mean = f"{sum(got) / len(got):.2f}" if got else ""
             full = f"{sum(p >= one.points for p in got)} of {len(got)}"
-            lines.append(
-                f"<tr><td>{escape(one.title)}</td><td>{one.points:g}</td><td>{mean}</td><td>{full}</td></tr>"
-            )
-        parts.append("".join(lines) + "</table>")
+            line = [
+                f"{k + 1}. {escape(one.title)}",
+                f"{one.points:g}",
+                mean,
+                full,
+                *cells(items[k]),
+            ]
+            lines.append("<tr>" + "".join(f"<td>{entry}</td>" for entry in line) + "</tr>")
+        parts.append("".join(lines) + "</table>" + plot(items))
+    parts.append(f"<p class='told'>{READ}</p>")
     parts.append("<h2>Students</h2><table><tr><th>id</th><th>name</th>")
     parts += [f"<th>{escape(name)}</th>" for name in course.folders]
-    parts.append("<th>total</th><th>open</th><th>late</th></tr>")
+    ruled = bool(_counting.columns(course))
+    counts = "<th>counts</th>" if ruled else ""
+    parts.append(f"<th>total</th>{counts}<th>open</th><th>late</th></tr>")
     for row in everybody:
         who = row.student
-        cells = [
-            f"{row.verdicts[n].points:g}" if n in row.verdicts else "–" for n in course.folders
-        ]
+        sums = [_counting.short(row, n) if n in row.verdicts else "–" for n in course.folders]
         told = [
             escape(f"{who.first_name} {who.last_name}"),
-            *cells,
+            *sums,
             f"{row.points:g}",
+            *([f"{_counting.shown(row.total)} of {row.most:g}"] if ruled else []),
             str(row.open or ""),
         ]
-        told.append(escape(" ".join(sorted(row.late))))
+        told.append(escape(_counting.late_words(row)))
         parts.append(
             f"<tr><td>{escape(who.id)}</td>" + "".join(f"<td>{t}</td>" for t in told) + "</tr>"
         )
@@ -277,38 +294,44 @@ def marks_page(course: Course, everybody: list[Row]) -> str:
     return page(f"Marks of {course.name}", "\n".join([*parts, "</ul>"]))
 
 
-def lines_of(mark: Mark) -> Iterator[str]:
-    """What a mark says about its parts."""
-    for part in mark.parts:
-        why = f": {escape(part.told)}" if part.told else ""
-        yield f"<li>{escape(part.name)}: {part.points:g} of {part.most:g}{why}</li>"
-    if mark.told:
-        yield f"<li class='told'>{escape(mark.told)}</li>"
-
-
 def feedback(course: Course, row: Row, verdict: Verdict) -> str:
     """For a student: what was tested and found, not what was asked."""
     left = waiting(verdict)
     parts = [f"<p>{escape(row.student.id)}: {verdict.points:g} of {verdict.most:g} points"
              + (f", {left} problems not marked yet" if left else "") + ".</p>"]  # fmt: skip
-    for mark in verdict.marks:
-        parts.append(f"<h2>{escape(mark.title)}: {mark.points:g} of {mark.most:g}</h2><ul>")
-        parts += [*lines_of(mark), "</ul>"]
+    if told := _counting.sentence(course, row, verdict.name):
+        parts.append(f"<p>{escape(told)}</p>")
+    parts += body(course, row.student.id, verdict)
     return page(f"{course.name}: {verdict.name}", "\n".join(parts))
 
 
-def by_hand_page(course: Course, name: str, everybody: list[Row]) -> str:
+def by_hand_page(course: Course, name: str, everybody: list[Row], told: Answers) -> str:
     """Answers in words beside the marking scheme; points go into by-hand.csv."""
-    parts = ["<p>Write points and comments into <code>by-hand.csv</code>, then report again.</p>"]
+    parts = [
+        (
+            "<p><code>attnlab course mark</code> shows these one by one, with their formulas set. "
+            "Or write points and comments into <code>by-hand.csv</code>. Then report again.</p>"
+        )
+    ]
     for one in course.source(name).problems:
         if one.answer:
             continue
-        scheme = fill(one.scheme, variant(one, name, course.seed))
         parts.append(f"<h2>{escape(one.title)} ({one.points:g} points)</h2>")
-        parts.append(f"<details><summary>Scheme</summary><pre>{escape(scheme)}</pre></details>")
-        for row in everybody:
-            path = course.verdict_path(row.student.id, name)
-            if name in row.verdicts and path.is_file():
-                prose = json.loads(path.read_text("utf-8")).get("prose", {}).get(one.id, "")
-                parts.append(f"<h3>{escape(row.student.id)}</h3><pre>{escape(prose)}</pre>")
+        own = course.each and bool(one.variant)
+        if not own:
+            parts.append(scheme(one, name, course.seed))
+        some = [told[key] for row in everybody if (key := (row.student.id, name, one.id)) in told]
+        if empty := [answer.student for answer in some if answer.blank]:
+            parts.append(f"<p class='told'>Blank, so 0: {escape(', '.join(empty))}.</p>")
+        for answer in some:
+            if not answer.blank:
+                parts.append(f"<h3>{escape(answer.student)}</h3><pre>{escape(answer.text)}</pre>")
+                if own:
+                    parts.append(scheme(one, name, course.seed_of(answer.student)))
     return page(f"{course.name}: {name}, marked by a person", "\n".join(parts))
+
+
+def scheme(one: Problem, name: str, seed: int) -> str:
+    """A marking scheme, folded."""
+    told = fill(one.scheme, variant(one, name, seed))
+    return f"<details><summary>Scheme</summary><pre>{escape(told)}</pre></details>"

@@ -15,14 +15,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attnbook.course import wire
+from attnbook.course import _group, wire
+from attnbook.course._words import clean
 
 if TYPE_CHECKING:
     from attnbook.course._sandbox import Limits
 
 GRACE = 3.0  # seconds after which a process that ignores its alarm is killed
+LEAST = 2.0  # seconds that are always left to a call
 LINE = 32 << 20  # bytes of a reply
-PAGE = os.sysconf("SC_PAGE_SIZE")
+JUNK = 100  # lines that are no replies, before the process is sent away
+LOOK = 0.1  # seconds between two looks at what it uses
+FORGED = "wrote what is no reply into the grader's pipe"
+ODD = "sent a reply that is none"
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 @dataclass
@@ -38,23 +44,31 @@ class Reply:
 class Session:
     """A student's process; where it dies it can be started again."""
 
-    def __init__(self, command: list[str], folder: Path, limits: Limits) -> None:
-        self.command, self.folder, self.limits = command, folder, limits
+    def __init__(self, command: list[str], folder: Path, limits: Limits, kind: str = "") -> None:
+        self.command, self.folder, self.limits, self.kind = command, folder, limits, kind
         self.left = limits.total
+        self.patience = 1.0  # halved whenever time runs out
         self.process: subprocess.Popen[bytes] | None = None
+        self.group = _group.Group()
         self.start()
 
     def start(self) -> None:
-        """A fresh process."""
+        """A fresh process, in a group of its own."""
         self.close_process()
-        self.buffer = b""
+        self.buffer = bytearray()
+        self.looked = 0.0
+        if self.kind == "bubblewrap":  # a container brings its own
+            self.group = _group.make(self.limits)
         self.process = subprocess.Popen(
-            self.command,
+            self.group.inside(self.command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        for stream in (self.process.stdin, self.process.stdout):
+            assert stream is not None
+            os.set_blocking(stream.fileno(), False)
 
     def __enter__(self) -> Session:
         return self
@@ -77,6 +91,7 @@ class Session:
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
+        self.group.close()
         process.wait()
         for stream in (process.stdin, process.stdout):
             if stream:
@@ -111,89 +126,142 @@ class Session:
         if self.left <= 0:
             self.close_process()
             return Reply(error=f"used up its {self.limits.total:g} seconds", died=True)
-        seconds = min(seconds, self.left)
+        seconds = min(max(seconds * self.patience, min(seconds, LEAST)), self.left)
         number = secrets.token_hex(8)
         began = time.monotonic()
         try:
-            return self.exchange({**message, "number": number, "seconds": seconds}, number, seconds)
+            reply = self.exchange(
+                {**message, "number": number, "seconds": seconds}, number, seconds
+            )
         finally:
-            self.left -= time.monotonic() - began
+            spent = time.monotonic() - began
+            self.left -= spent
+        if reply.error and spent >= seconds:
+            self.patience /= 2
+        return reply
 
     def exchange(self, message: dict[str, Any], number: str, seconds: float) -> Reply:
         """Write, then read lines until the one that repeats our number."""
         if not self.alive or self.process is None:
             return Reply(error="the process had ended", died=True)
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(wire.line(message))
-            self.process.stdin.flush()
-        except OSError:
-            return self.dead("the process ended")
         end = time.monotonic() + seconds + GRACE
+        why = self.write(wire.line(message), end)
+        if why:
+            return self.dead(why)
         seen: list[str] = []
-        while True:
+        for _ in range(JUNK):
             text, why = self.read(end)
             if text is None:
-                return self.dead(why)
+                reply = self.dead(why)
+                reply.seen += seen
+                return reply
             with contextlib.suppress(ValueError, RecursionError):
                 told = json.loads(text)
                 if isinstance(told, dict) and told.get("number") == number:
                     reply = self.understand(told)
                     reply.seen += seen
                     return reply
-            seen = ["wrote what is no reply into the grader's pipe"]
+            seen = [FORGED]
+        reply = self.dead("wrote into the grader's pipe without end")
+        reply.seen += seen
+        return reply
 
     def understand(self, told: dict[str, Any]) -> Reply:
         """A reply as plain values; anything else is an error of the student's."""
-        seen = [str(word)[:200] for word in (told.get("seen") or [])[:20]]
+        seen, error = told.get("seen", []), told.get("error", "")
+        fair = isinstance(seen, list) and all(isinstance(word, str) for word in seen[:20])
+        if not fair or not isinstance(error, str):
+            return Reply(error=ODD, seen=[FORGED])
+        seen = [clean(word, 200) for word in seen[:20]]
         if "error" in told:
-            return Reply(error=str(told["error"])[:500], seen=seen)
+            return Reply(error=clean(error, 500) or ODD, seen=seen)
         try:
             return Reply(answer=wire.unpack(told.get("answer")), seen=seen)
-        except wire.NotPlainError as error:
+        except (wire.NotPlainError, RecursionError, MemoryError) as problem:
             seen.append("sent an answer in another form than the grader's")
-            return Reply(error=f"the answer could not be read: {error}", seen=seen)
+            return Reply(error=f"the answer could not be read: {clean(problem, 200)}", seen=seen)
 
     def dead(self, why: str) -> Reply:
         """The process is gone, or is sent away."""
         self.close_process()
         return Reply(error=why, died=True)
 
+    def write(self, data: bytes, end: float) -> str:
+        """Send all of it, without ever waiting for a process that does not read; why not."""
+        assert self.process is not None
+        assert self.process.stdin is not None
+        place, rest = self.process.stdin.fileno(), memoryview(data)
+        with selectors.DefaultSelector() as ready:
+            ready.register(place, selectors.EVENT_WRITE)
+            while rest:
+                if time.monotonic() > end:
+                    return "did not read what it was asked"
+                if ready.select(timeout=0.1):
+                    try:
+                        rest = rest[os.write(place, rest[: 1 << 16]) :]
+                    except BlockingIOError:
+                        continue
+                    except OSError:
+                        return "the process ended"
+                if wrong := self.excess():
+                    return wrong
+        return ""
+
     def read(self, end: float) -> tuple[bytes | None, str]:
         """One line, while time, memory and the number of processes allow."""
         assert self.process is not None
         assert self.process.stdout is not None
+        place, sought = self.process.stdout.fileno(), 0
         with selectors.DefaultSelector() as ready:
-            ready.register(self.process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self.buffer:
-                if len(self.buffer) > LINE:
+            ready.register(place, selectors.EVENT_READ)
+            while (at := self.buffer.find(b"\n", sought)) < 0:
+                sought = len(self.buffer)
+                if sought > LINE:
                     return None, "sent an answer that is too large"
                 if time.monotonic() > end:
                     return None, "did not stop when its time was up"
-                if ready.select(timeout=0.1):
-                    piece = os.read(self.process.stdout.fileno(), 1 << 20)
-                    if not piece:
-                        return None, "the process ended (left early, was killed, or ran out)"
-                    self.buffer += piece
-                    continue
-                wrong = self.excess()
-                if wrong:
+                if wrong := self.excess():
                     return None, wrong
-        text, _, self.buffer = self.buffer.partition(b"\n")
+                if ready.select(timeout=0.1):
+                    try:
+                        piece = os.read(place, 1 << 20)
+                    except BlockingIOError:
+                        continue
+                    if not piece:
+                        return None, self.ended()
+                    self.buffer += piece
+        text = bytes(self.buffer[:at])
+        del self.buffer[: at + 1]
         return text, ""
 
+    def ended(self) -> str:
+        """Why the pipe is closed, as far as it can be known."""
+        if self.group.spent():
+            return f"held more than {self.limits.memory >> 20} MB"
+        return "the process ended (left early, was killed, or ran out)"
+
     def excess(self) -> str:
-        """What the family of processes uses too much of."""
+        """What the family of processes uses too much of; looked at ten times a second."""
         assert self.process is not None
+        if time.monotonic() - self.looked < LOOK:
+            return ""
         members = family(self.process.pid)
-        if len(members) > self.limits.processes:
-            return f"started more than {self.limits.processes} processes"
-        held = 0
+        held, threads, made = 0, 0, 0
         for pid in members:
             with contextlib.suppress(OSError, ValueError, IndexError):
                 held += int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+                threads += len(os.listdir(f"/proc/{pid}/task"))
+        with contextlib.suppress(OSError):
+            disk = os.statvfs(Path("/proc", str(members[-1]), "root", "tmp"))
+            small = disk.f_blocks * disk.f_frsize <= self.limits.disk  # it is the sandbox's own
+            made = disk.f_files - disk.f_ffree if small else 0
+        self.looked = time.monotonic()
+        if threads > self.limits.processes:
+            return f"started more than {self.limits.processes} processes"
         if held > self.limits.memory:
             return f"held more than {self.limits.memory >> 20} MB"
+        if made > self.limits.files:
+            return f"made more than {self.limits.files:,} files"
         return ""
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from attnbook.course._numbers import SIZES
 from attnlab import checks as check
 
 SETS = {
@@ -20,6 +24,31 @@ SETS = {
 }
 NEEDED = ("id", "title", "goal", "points", "difficulty", "minutes")
 DIFFICULTIES = ("easy", "medium", "hard")
+NUMPY = "import numpy as np"
+HELP = '''
+def expect(found, wanted, what, like=(), near=1e-5):
+    """Stop at a value that is not the wanted one; say what came, and which mistake gives it."""
+
+    def shape(value):
+        try:
+            return np.shape(value)
+        except ValueError:  # lists of several lengths
+            return None
+
+    def same(value):
+        try:
+            return shape(found) == shape(value) and np.allclose(found, value, near, near)
+        except TypeError:  # words
+            return False
+
+    good, why = same(wanted), [why for why, value in dict(like).items() if same(value)]
+    hint = f" (that is what you get if {why[0]})" if why else ""
+    if not good and shape(found) == shape(wanted) and np.size(wanted) > 9:
+        at = np.unravel_index(np.abs(np.subtract(found, wanted)).argmax(), np.shape(wanted))
+        what = f"{what}, entry {tuple(map(int, at))}"
+        wanted, found = np.asarray(wanted)[at], np.asarray(found)[at]
+    assert good, f"{what}: expected {wanted}, got {found}{hint}"
+'''.strip()
 HOLE = re.compile(r"\{\{ *(\w+) *\}\}")
 
 
@@ -52,6 +81,11 @@ class Problem:
     variant: str = ""
     scheme: str = ""  # model answer and marking scheme, where a person marks
     wrong: tuple[Wrong, ...] = ()
+    sizes: tuple[float, float] = SIZES  # of the numbers of an answer that are not 0
+    infinite: bool = False  # infinity, or NaN, can be an answer
+    underflow: bool = False  # its judge may underflow; over and by 0 it never may
+    about: dict[str, str] = field(default_factory=dict)  # what each part is about, for feedback
+    read: str = ""  # a page of the book, without its ending
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +99,7 @@ class ProblemSet:
         text: the introduction.
         setup: the code that every notebook begins with.
         problems: the problems, in order.
+        halves: ids of two parts that can be assigned alone, by name, where the author sees them.
 
     Returns:
         A problem set.
@@ -81,6 +116,7 @@ class ProblemSet:
     text: str
     setup: str
     problems: tuple[Problem, ...]
+    halves: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def points(self) -> float:
@@ -91,6 +127,16 @@ class ProblemSet:
     def minutes(self) -> int:
         """A student's expected time."""
         return sum(problem.minutes for problem in self.problems)
+
+    def part(self, ids: Sequence[str]) -> ProblemSet:
+        """The problems with these ids, in the order of the set; all of them where none is named."""
+        known = [problem.id for problem in self.problems]
+        wrong = [one for one in ids if one not in known or ids.count(one) > 1]
+        if wrong:
+            expected = f"some of {', '.join(known)}, each once"
+            raise check.fail(f"problems of {self.name}", expected, ", ".join(wrong))
+        asked = tuple(problem for problem in self.problems if problem.id in ids or not ids)
+        return dataclasses.replace(self, problems=asked)
 
     def __repr__(self) -> str:
         told = f"{len(self.problems)} problems, {self.points:g} points, {self.minutes} minutes"
@@ -143,9 +189,20 @@ def read(path: Path) -> ProblemSet:
         title=about["title"],
         rooms=tuple(about["rooms"]),
         text="\n\n".join(intro),
-        setup="\n\n".join(setup),
+        setup="\n\n".join([*setup, *(() if NUMPY in "\n".join(setup) else (NUMPY,)), HELP]),
         problems=problems,
+        halves=halves(about.get("halves") or {}, names, path),
     )
+
+
+def halves(told: Any, names: list[str], path: Path) -> dict[str, tuple[str, ...]]:
+    """The two parts that an author recommends: every problem is in exactly one of them."""
+    found = {str(name): tuple(map(str, ids)) for name, ids in dict(told).items()}
+    together = [one for ids in found.values() for one in ids]
+    if found and (len(found) != 2 or sorted(together) != sorted(names)):
+        off = sorted({*together} ^ {*names}) or sorted({one for one in together if together.count(one) > 1})  # fmt: skip  # noqa: E501
+        raise check.fail(path.name, "two halves, and every problem in one of them", off or found)
+    return found
 
 
 def take(entry: dict[str, Any], cell: Any, path: Path) -> None:
@@ -190,12 +247,26 @@ def record(entry: dict[str, Any], path: Path) -> Problem:
     for name in ("solution", "visible", "judge") if answer else ("scheme",):
         if not entry.get(name):
             raise check.fail(where, f"a cell {name}", "none")
+    told = {str(k): str(v) for k, v in about.get("about", {}).items()}
+    if told and list(told) != list(parts):
+        raise check.fail(where, f"about for each of {', '.join(parts)}", list(told))
+    least, most = (float(size) for size in about.get("sizes", SIZES))
+    eased = sorted({"sizes", "infinite", "underflow"} & set(about))
+    if eased and not about.get("why"):
+        raise check.fail(where, f"a reason (why) for {', '.join(eased)}", "none")
+    if not 0 < least < 1 < most < float("inf"):
+        raise check.fail(where, "sizes from below 1 to above it", [least, most])
     return Problem(
         **{name: about[name] for name in NEEDED},
+        sizes=(least, most),
+        infinite=bool(about.get("infinite", False)),
+        underflow=bool(about.get("underflow", False)),
         text=entry["text"],
         answer=answer,
         value=bool(about.get("value", False)),
         parts=parts,
+        about=told,
+        read=str(about.get("read", "")),
         scheme=entry.get("scheme", ""),
         wrong=tuple(entry["wrong"]),
         **{kind: entry.get(kind, "") for kind in KINDS},
@@ -229,6 +300,11 @@ def generator(seed: int, *words: str) -> np.random.Generator:
     """Randomness that hangs on the course's seed and the problem, and on nothing else."""
     codes = [int.from_bytes(word.encode(), "little") % (1 << 64) for word in words]
     return np.random.default_rng([int(seed), *codes])
+
+
+def own_seed(seed: int, student: str) -> int:
+    """A student's own seed: of the course's seed and the id, by sha256."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {student}".encode()).digest()[:8], "big")
 
 
 def variant(one: Problem, name: str, seed: int) -> dict[str, Any]:

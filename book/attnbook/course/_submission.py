@@ -10,14 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from attnbook.course import cells
 from attnbook.course._library import parse
-from attnbook.course._notebook import build
+from attnbook.course._notebook import LAST, build
 from attnbook.course._source import ProblemSet
-from attnbook.course.runner import plain
+from attnbook.course._words import clean
 
 LARGEST = 20 << 20  # bytes of a notebook
 CELLS = 2000
-OUR_OWN = ("install", "setup")
+CODE = 200_000  # characters of a cell that is looked at
+PROSE = 40_000  # characters of an answer in words
+SHOWN = 12_000  # characters of code that feedback shows
+OUR_OWN = ("install", "setup", LAST)
 SPIES = {"_getframe", "currentframe", "get_objects", "get_referrers", "settrace", "setprofile"}
 OURS = ("attnlab", "attnbook")
 MODULES = {"np", "numpy", "scipy", "attnlab", "attnbook", "builtins", "math", "unittest"}
@@ -29,7 +33,7 @@ class Submission:
 
     Args:
         cells: code to run, with the names of its cells.
-        prose: answers in words, by problem.
+        prose: answers by problem: words, and code to be shown.
         notices: what was odd about the file.
         error: why it could not be read; empty where it could.
 
@@ -48,13 +52,14 @@ class Submission:
     error: str = ""
 
 
-def read_submission(path: Path, source: ProblemSet, seed: int) -> Submission:
+def read_submission(path: Path, source: ProblemSet, seed: int, *, look: bool = True) -> Submission:
     r"""A submitted notebook.
 
     Args:
         path: the file.
         source: the problem set it answers.
         seed: of the course.
+        look: whether its code is parsed for what is odd about it.
 
     Returns:
         A submission; its ``error`` says why a file could not be read.
@@ -81,7 +86,9 @@ def read_submission(path: Path, source: ProblemSet, seed: int) -> Submission:
             seen[name] = seen.get(name, 0) + 1
         kind = cell.get("cell_type")
         if kind == "markdown" and name in expected and expected[name]["cell_type"] == "markdown":
-            found.prose[name] = text
+            found.prose[name] = clean(text, PROSE, lines=True)
+            if len(text) > PROSE:
+                found.notices.append(f"cell {name}: {len(text):,} characters, cut at {PROSE:,}")
         if kind != "code":
             continue
         if name in OUR_OWN or (name.endswith("-check") and name in expected):
@@ -89,7 +96,10 @@ def read_submission(path: Path, source: ProblemSet, seed: int) -> Submission:
                 found.notices.append(f"cell {name} was edited: marking uses its own")
             continue
         found.cells.append((name or str(number + 1), text))
-        found.notices += odd(text, name or str(number + 1), source.rooms)
+        if name in expected:
+            found.prose[name] = clean(text, SHOWN, lines=True)
+        if look:
+            found.notices += odd(text, name or str(number + 1), source.rooms)
     for name, cell in expected.items():
         if name not in seen and (
             name.endswith("-check") or cell["metadata"]["nbgrader"]["solution"]
@@ -101,7 +111,9 @@ def read_submission(path: Path, source: ProblemSet, seed: int) -> Submission:
         for name, k in ids.items()
         if k > 1 and name != "None"
     ]
-    found.notices = list(dict.fromkeys(found.notices))[:60]
+    if not look:
+        found.notices.append("its code could not be parsed in the time and memory there is")
+    found.notices = [clean(words) for words in dict.fromkeys(found.notices)][:60]
     return found
 
 
@@ -148,18 +160,25 @@ def grade_id(cell: dict[str, Any]) -> str:
     about = cell.get("metadata")
     told = about.get("nbgrader") if isinstance(about, dict) else None
     name = told.get("grade_id") if isinstance(told, dict) else None
-    return str(name or cell.get("id") or "")[:80]
+    return clean(name or cell.get("id") or "", 80)
 
 
 def odd(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
     """Things in a cell that an answer does not need: named for the instructor, never punished."""
+    if len(text) > CODE:
+        return [f"cell {name}: {len(text):,} characters of code: not parsed"]
+    try:
+        return list(dict.fromkeys(seen_in(text, name, rooms)))[:60]
+    except (RecursionError, MemoryError):
+        return [f"cell {name}: its code is nested too deep to be looked at"]
+
+
+def seen_in(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
+    """The same, where the code can be walked."""
     told: list[str] = []
     try:
-        try:
-            tree = parse(text)
-        except SyntaxError:
-            tree = parse(plain(text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = cells.tree(text, parse)
+    except (SyntaxError, ValueError):
         return told
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__array__", "__reduce__"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import os
 import re
@@ -10,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from attnbook.course._words import uncell
 from attnlab import checks as check
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-COLUMNS = ("id", "first_name", "last_name", "email")
+COLUMNS = ("id", "first_name", "last_name", "email", "platform")
 ALIASES = {
     "id": (
         *("sis user id", "id number", "id", "username", "login", "student_id", "student id"),
@@ -23,6 +25,8 @@ ALIASES = {
     "last_name": ("last_name", "last name", "lastname", "surname", "family name"),
     "email": ("email", "e-mail", "email address", "mail"),
     "name": ("student", "name", "full name"),  # Canvas writes "Last, First"
+    "platform": ("platform",),
+    "moodle": ("identifier",),  # of a grading worksheet: "Participant 4711"
 }
 NOBODY = ("points possible", "student, test", "test student")
 
@@ -35,6 +39,16 @@ class Student:
     first_name: str = ""
     last_name: str = ""
     email: str = ""
+    platform: str = ""  # what platforms call this student in paths, such as "moodle:4711"
+
+
+def merged(old: Student | None, new: Student) -> Student:
+    """A student brought up to date: what a platform calls them is added, nothing is lost."""
+    if old is None:
+        return new
+    words = " ".join(dict.fromkeys(f"{old.platform} {new.platform}".split()))
+    told = {key: value or getattr(old, key) for key, value in dataclasses.asdict(new).items()}
+    return Student(**(told | {"platform": words}))
 
 
 def roster(path: Path) -> Iterable[Student]:
@@ -58,20 +72,32 @@ def roster(path: Path) -> Iterable[Student]:
     seen: set[str] = set()
     for number, row in enumerate(rows[1:], 2):
         told = {
-            name: row[at].strip() if at is not None and at < len(row) else ""
+            name: uncell(row[at].strip()) if at is not None and at < len(row) else ""
             for name, at in place.items()
         }
         whole = told.pop("name")
+        told["platform"] = platforms(told["platform"], told.pop("moodle"), row, header)
         if not any(entry.strip() for entry in row) or whole.lower() in NOBODY:
             continue
         if "," in whole and not told["first_name"] + told["last_name"]:
             told["last_name"], told["first_name"] = (w.strip() for w in whole.split(",", 1))
+        elif whole != told["id"] and not told["first_name"] + told["last_name"]:
+            told["first_name"] = whole
         if not NAME.fullmatch(told["id"]):
             raise check.fail(f"roster, line {number}", "an id of letters and digits", told["id"])
         if told["id"] in seen:
             raise check.fail(f"roster, line {number}", "each id once", told["id"])
         seen.add(told["id"])
         yield Student(**told)
+
+
+def platforms(told: str, moodle: str, row: list[str], header: list[str]) -> str:
+    """What platforms call a student: as told, Moodle's participant, Canvas' own number."""
+    words = told.split()
+    words += [f"moodle:{number}" for number in re.findall(r"\d+$", moodle)]
+    if "sis user id" in header and "id" in header and header.index("id") < len(row):
+        words += [f"canvas:{number}" for number in re.findall(r"^\d+$", row[header.index("id")])]
+    return " ".join(dict.fromkeys(words))
 
 
 def strike(path: Path, gone: Callable[[dict[str, str]], bool]) -> bool:

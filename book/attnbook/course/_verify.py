@@ -12,6 +12,7 @@ from typing import Any
 
 from attnbook.course import _notebook as notebooks
 from attnbook.course._grade import Run, mark_problem
+from attnbook.course._rubric import rubric
 from attnbook.course._sandbox import Limits, Sandbox
 from attnbook.course._source import Problem, ProblemSet, fill, variant
 
@@ -104,12 +105,28 @@ def shown_tests(source: ProblemSet, seed: int) -> Iterator[str]:
             cells = [("setup", source.setup), (one.id, fill(text, values))]
             run = Run(Sandbox(source.rooms, Limits()), cells)
             try:
-                reply: Any = run.session.cell(fill(one.visible, values), "visible")
+                reply: Any = run.session.cell(notebooks.shown_test(one, values), "visible")
             finally:
                 run.session.close()
             if bool(reply.error) is passes:
                 what = f"fails on the solution: {reply.error}" if passes else "passes on a blank"
                 yield f"{source.name} {one.id}, seed {seed}: its visible test {what}"
+
+
+def scheme(one: Problem) -> str:
+    """What is wrong with the marking scheme of a problem that a person marks."""
+    try:
+        found = rubric(one.scheme, one.points, "its scheme")
+    except ValueError as error:
+        return str(error)
+    return "" if len(found.items) > 1 else "write its marks as lines like '- (1) words'"
+
+
+def schemes(source: ProblemSet) -> Iterator[str]:
+    """Marking schemes whose items do not add up, or that have none."""
+    for one in source.problems:
+        if not one.answer and (told := scheme(one)):
+            yield f"{source.name} {one.id}: {told}"
 
 
 def coded(source: ProblemSet) -> list[Problem]:
@@ -127,7 +144,7 @@ def variants_differ(source: ProblemSet, seeds: list[int]) -> Iterator[str]:
 
 def verify(source: ProblemSet, seeds: list[int], *, wrong: bool = True) -> list[str]:
     """Everything that is not as it should be; empty where the set keeps its word."""
-    found = list(variants_differ(source, seeds))
+    found = [*variants_differ(source, seeds), *schemes(source)]
     for seed in seeds:
         found += [*leaks(source, seed), *reference(source, seed), *shown_tests(source, seed)]
         if wrong:

@@ -8,11 +8,9 @@ from typing import Any
 from nbconvert.preprocessors import Preprocessor
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from attnbook.course._course import Course, load_verdict
-from attnbook.course._grade import Verdict, grade
-from attnbook.course._source import folder as sources_folder
-from attnbook.course._source import read
-from attnbook.course._submission import read_submission
+from attnbook.course._course import Course
+from attnbook.course._grade import Verdict
+from attnbook.course._marker import Markers, load_verdict
 
 
 class Verdicts(NbGraderPreprocessor, Preprocessor):  # type: ignore[misc]
@@ -56,8 +54,9 @@ def verdict_of(student: str, name: str) -> Verdict:
     kept = load_verdict(course.verdict_path(student, name), course.digest(path, name))
     if kept is not None:
         return kept
-    source = read(sources_folder(course.sources) / f"{name}.md")
-    return grade(read_submission(path, source, course.seed), source, course.seed)
+    with Markers(1) as markers, markers.one() as marker:
+        sheet = course.sheet(name)
+        return marker.mark(path, sheet, course.seed_of(student), **course.asked(student, name))[0]
 
 
 def forget(course: Course, student: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import numbers
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,71 @@ import numpy as np
 KINDS = "biufc"  # booleans, integers, floats, complex numbers
 LARGEST = 20_000_000  # bytes of an answer
 DEPTH = 8
+AXES = 16
 
 
 class NotPlainError(TypeError):
     """Something that may not cross."""
+
+
+def simple(value: Any, depth: int = 0) -> Any:
+    """A student's answer with what is as good as plain made plain; else what to do instead."""
+    if depth > DEPTH:
+        raise NotPlainError("lists within lists within lists: too deep")
+    if isinstance(value, np.ndarray | np.generic):
+        return simple_array(value)
+    if value is None or type(value) in (bool, str, int, float):
+        return value
+    if type(value) is complex:
+        return simple_array(np.asarray(value))
+    for kind in (str, int):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    if isinstance(value, list | tuple | range):
+        return [simple(entry, depth + 1) for entry in value]
+    if type(value).__name__ == "OptimizeResult":
+        raise NotPlainError("all that an optimiser found: return its .x, or its .fun")
+    if isinstance(value, dict):
+        if not all(isinstance(key, str) for key in value):
+            raise NotPlainError("a dict whose keys are not all words: return a list, or use str")
+        return {str(key): simple(entry, depth + 1) for key, entry in value.items()}
+    raise NotPlainError(instead(value))
+
+
+def simple_array(value: Any) -> Any:
+    """An array, or a number where it has no axes; real where its imaginary part is 0."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise NotPlainError("a masked array: return its .filled(...)")
+    array = np.asarray(value)
+    kind = array.dtype.kind
+    if kind == "U":
+        return array.tolist()
+    if kind not in KINDS:
+        words = f"an array of dtype {array.dtype}, not of numbers"
+        raise NotPlainError(f"{words}: give it dtype=float, or return a list")
+    if kind == "c" and not array.imag.any():
+        array, kind = array.real, "f"
+    if array.ndim or kind == "c":
+        return array
+    return float(array) if kind == "f" else array.item()
+
+
+def instead(value: Any) -> str:
+    """One sentence about what may not cross, and what could."""
+    name = type(value).__name__
+    if isinstance(value, set | frozenset):
+        return "a set, which has no order: return sorted(...) of it"
+    if isinstance(value, bytes):
+        return "bytes: return a word, or an array of numbers"
+    if hasattr(value, "toarray"):
+        return "a sparse matrix: return its .toarray()"
+    if callable(value):
+        return f"{name} {getattr(value, '__name__', '')}: return what it gives, not itself"
+    if hasattr(value, "__iter__"):
+        return f"an object of type {name}: return list(...) of it"
+    return f"an object of type {name}: return its numbers, as a tuple or a dict"
 
 
 def pack(value: Any, depth: int = 0) -> Any:
@@ -63,6 +125,8 @@ def unpack(told: Any, depth: int = 0) -> Any:
             kind = str(told["dtype"])
             if kind not in ("|b1", "<i8", "<f8", "<c16"):
                 raise NotPlainError("not a dtype of this protocol")
+            if len(told["array"]) > AXES:
+                raise NotPlainError("an array of too many axes")
             shape = tuple(int(size) for size in told["array"])
             raw = base64.b64decode(told["data"], validate=True)
             return np.frombuffer(raw, dtype=kind).reshape(shape).copy()

@@ -7,6 +7,7 @@ from attnbook.figures._output import write
 from attnbook.figures._page import show
 from attnbook.figures._record import Data, Figure
 from attnbook.figures._registry import all, get  # noqa: A004
+from attnbook.figures._style import colour, style
 from attnbook.figures._workers import mapper
 
-__all__ = ["Data", "Figure", "all", "get", "mapper", "show", "write"]
+__all__ = ["Data", "Figure", "all", "colour", "get", "mapper", "show", "style", "write"]

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
+import os
 from html import escape
 from typing import Any
 
+from attnbook.figures._inline import inline
 from attnlab import checks as check
+
+STATIC = "ATTNLAB_STATIC"  # set while the static site is built
 
 
 class Shown:
@@ -17,10 +21,13 @@ class Shown:
         self.canvas, self.alt = canvas, alt
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        if os.environ.get(STATIC) and (drawn := inline(self.canvas, self.alt)):
+            return {"text/html": drawn, "text/plain": self.alt}
         buffer = io.BytesIO()
         self.canvas.savefig(buffer, format="png", dpi=110)
         data = base64.b64encode(buffer.getvalue()).decode()
-        image = f'<img src="data:image/png;base64,{data}" alt="{escape(self.alt, quote=True)}">'
+        words = escape(self.alt, quote=True)
+        image = f'<img class="al-photo" src="data:image/png;base64,{data}" alt="{words}">'
         return {"text/html": image, "text/plain": self.alt}
 
 
@@ -32,7 +39,8 @@ def show(canvas: Any, alt: str = "") -> Shown:
         alt: what it shows, in words; a figure of the papers brings its own.
 
     Returns:
-        What a notebook displays: an image with its alternative text.
+        What a notebook displays: an image with its alternative text; on the static page, a
+        picture in the page's own colours.
 
     Examples:
         >>> from attnbook import figures

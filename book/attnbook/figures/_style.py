@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from attnbook.figures._record import Data, Figure
+from attnlab import checks as check
 
 THEMES = ("light", "dark")
 # Okabe and Ito's colours, told apart with any colour vision; on dark ground black is white and
@@ -18,6 +19,49 @@ DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1, 1
 GROUND = {"light": "#ffffff", "dark": "#14181e"}
 INK = {"light": "#1c1c1c", "dark": "#e8e8e8"}
 GRID = {"light": "#d9d9d9", "dark": "#3a424d"}
+# One meaning each in the whole book, as in the explorables (widgets/kit/kit.css, light).
+MEANINGS = {
+    "best": "#1d63c4", "rival": "#b55200", "other": "#5c636c", "query": "#0a7555",
+    "trained": "#7a3fb0", "fro": "#a3560a", "nuc": "#07566b", "bound": "#5d6b1c",
+    "violation": "#c01818", "you": "#b3206e", "loss": "#3d4a57", "yes": "#1b7a3d",
+}  # fmt: skip
+
+
+def style() -> Any:
+    """Matplotlib in the book's style, for a figure of a page's own.
+
+    Returns:
+        A context: canvases and lines made inside it look like the book's.
+
+    Examples:
+        >>> from matplotlib.figure import Figure
+        >>> from attnbook import figures
+        >>> with figures.style():
+        ...     axes = Figure(figsize=(6.8, 3)).subplots()
+        >>> axes.spines["top"].get_visible()
+        False
+    """
+    import matplotlib as mpl
+
+    return mpl.rc_context(settings("light"))
+
+
+def colour(meaning: str) -> str:
+    """A colour by what it means everywhere in the book; on a page it follows the theme.
+
+    Args:
+        meaning: `best`, `rival`, `other`, `query`, `trained`, `fro`, `nuc`, `bound`, `violation`,
+            `you`, `loss` or `yes`.
+
+    Returns:
+        What Matplotlib calls it.
+
+    Examples:
+        >>> from attnbook import figures
+        >>> figures.colour("trained")
+        '#7a3fb0'
+    """
+    return MEANINGS[check.choice("meaning", meaning, MEANINGS)]
 
 
 def settings(theme: str) -> Any:
@@ -56,8 +100,6 @@ def settings(theme: str) -> Any:
 
 def picture(figure: Figure, data: Data, theme: str) -> Any:
     """Draw; matplotlib is asked for here and nowhere else, and no window is opened."""
-    from attnlab import checks as check
-
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure as Canvas

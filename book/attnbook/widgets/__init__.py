@@ -14,10 +14,8 @@ from attnbook.widgets.bias_rates import (
 )
 from attnbook.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnbook.widgets.computed import (
-    Arithmetic,
     FinitePart,
     HowOften,
-    RegularizationPath,
     TwoNorms,
 )
 from attnbook.widgets.encoder_kernels import (
@@ -35,9 +33,21 @@ from attnbook.widgets.encoder_tokens import (
     TokenOrFeature,
 )
 from attnbook.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, PlantedTeacher
-from attnbook.widgets.simple import FateOfStart, PickToken, WaterFilling
+from attnbook.widgets.one_query import FirstStep, InsideCone, PickToken, StartMap
+from attnbook.widgets.opening import FirstRun, LayerSteps, LongStart, OnePicture
+from attnbook.widgets.prose import tell
+from attnbook.widgets.saturation import (
+    Arithmetic,
+    RankLab,
+    StoredWeight,
+    TrainingLab,
+)
+from attnbook.widgets.sequences import CausalMask, MaskForgotten
+from attnbook.widgets.simple import PhasePlane, WaterFilling
 from attnbook.widgets.single_head import AttentionRow, SegmentExplorer, WeakConvexity
-from attnbook.widgets.token_board import TokenBoard
+from attnbook.widgets.svm_margin import EnoughWidth, ExposedToken, MarginStreet
+from attnbook.widgets.svm_norms import TwoBalls
+from attnbook.widgets.token_board import GradientDissector, TokenBoard, TwoForms
 from attnbook.widgets.training_heads import HeadBudget, LeaveOneOut, StepRules, TwoGroups
 
 __all__ = [
@@ -47,44 +57,62 @@ __all__ = [
     "AttentionRow",
     "BadBasin",
     "CancelledWidth",
+    "CausalMask",
+    "EnoughWidth",
     "Explorable",
-    "FateOfStart",
+    "ExposedToken",
     "FinitePart",
+    "FirstRun",
+    "FirstStep",
     "GaugeOne",
+    "GradientDissector",
     "HeadBudget",
     "HeadRace",
     "HessianMap",
     "HowOften",
     "InitRace",
+    "InsideCone",
     "JointTraining",
     "KernelBlocks",
     "KinkMicroscope",
+    "LayerSteps",
     "LazyReplay",
     "LeaveOneOut",
     "LemmaFour",
     "LogisticTwin",
+    "LongStart",
     "MarginRace",
+    "MarginStreet",
+    "MaskForgotten",
     "MomentumForms",
     "NaiveExact",
     "OneHeadTwin",
+    "OnePicture",
     "OptimizerRace",
+    "PhasePlane",
     "PickToken",
     "PlantedTeacher",
     "PolyakCap",
-    "RegularizationPath",
+    "RankLab",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
+    "StartMap",
     "StepDial",
     "StepRules",
+    "StoredWeight",
     "TailMeter",
     "ThreeNumbers",
     "ThreeSets",
     "TokenBoard",
     "TokenOrFeature",
+    "TrainingLab",
+    "TwoBalls",
     "TwoByTwo",
+    "TwoForms",
     "TwoGroups",
     "TwoNorms",
     "WaterFilling",
     "WeakConvexity",
+    "tell",
 ]

@@ -54,7 +54,8 @@ def bundle(name: str) -> str:
         names = ", ".join(EXPORT.findall(source(file)))
         text = re.sub(r"^export (?=const|function|class|async)", "", scoped(file), flags=re.M)
         parts.append(f"const {scope(file)} = (() => {{\n{text}\nreturn {{ {names} }};\n}})();")
-    return "\n".join([*parts, scoped(own)])
+    text = re.sub(r"^export (?=const|function|class|async)", "", scoped(own), flags=re.M)
+    return "\n".join([*parts, text])
 
 
 def scope(file: str) -> str:
@@ -88,7 +89,7 @@ class Explorable(anywidget.AnyWidget):
 
     Examples:
         >>> from attnbook import widgets
-        >>> widgets.FateOfStart().now("c") is None  # the module's own default
+        >>> widgets.PhasePlane().now("k") is None  # the module's own default
         True
     """
 
@@ -104,7 +105,8 @@ class Explorable(anywidget.AnyWidget):
         super().__init__(initial=plain(initial or {}), state=plain(initial or {}), data=packed)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        if cls.__dict__.get("name"):  # not the classes that anywidget derives for itself
+        # not the classes that anywidget derives for itself; a static page serves the files apart
+        if cls.__dict__.get("name") and not os.environ.get(STATIC):
             cls._esm = bundle(cls.name)
             cls._css = source("kit/kit.css")
         super().__init_subclass__(**kwargs)

@@ -16,33 +16,6 @@ def product(params: dict[str, np.ndarray], _: Any) -> np.ndarray:
     return params["W"] if "W" in params else params["K"] @ params["Q"].swapaxes(-1, -2)
 
 
-class RegularizationPath(Explorable):
-    r"""The minimiser over growing balls, turning towards the max-margin direction.
-
-    Args:
-        rng: seed of the data.
-
-    Returns:
-        A widget.
-
-    Reference: svm, Theorem 2.
-    """
-
-    name = "regularization_path"
-
-    def __init__(self, rng: int = 0) -> None:
-        problem = problems.sphere(n=3, T=4, d=5, min_gap=0.2, rng=rng)
-        radii = np.geomspace(0.5, 500.0, 40)
-        path = svm.regularization_path(models.Attention(), problem, radii=radii)
-        goal = svm.attention_svm(problem)
-        cosine = [float(svm.correlation(W, goal.W)) for W in path.W]
-        attention = [models.Attention().attention({"W": W}, problem) for W in path.W]
-        super().__init__(
-            {"k": 12},
-            {"radii": path.radii, "cosine": np.array(cosine), "attention": np.stack(attention)},
-        )
-
-
 class FinitePart(Explorable):
     r"""Gen-SVM: selected tokens keep their shares while masked ones die.
 
@@ -62,57 +35,16 @@ class FinitePart(Explorable):
         selected = np.array([[True, True, False, False], [False, True, True, False]])
         shares = np.array([[0.7, 0.3, 0.0, 0.0], [0.0, 0.4, 0.6, 0.0]])
         general = svm.general_svm(problem, selected=selected)
+        single = svm.attention_svm(problem, shares.argmax(axis=1))
         arrays = {
             "X": problem.X,
             "z": problem.z,
             "finite": svm.finite_component(problem, shares, selected=selected),
             "direction": general.W / general.norm,
+            "single": single.W / single.norm,
             "selected": selected,
         }
         super().__init__({"R": 4.0}, arrays)
-
-
-class Arithmetic(Explorable):
-    r"""The published update against exact steps, over twenty thousand steps.
-
-    Args:
-        rng: seed of data and start.
-        steps: how many.
-
-    Returns:
-        A widget.
-
-    Reference: svm, Appendix F; what its update does after saturation.
-    """
-
-    name = "arithmetic"
-
-    def __init__(self, rng: int = 0, steps: int = 20_000) -> None:
-        problem = problems.sphere(n=6, T=8, d=10, min_gap=0.1, rng=rng)
-        angle, norm = [], []
-        step = np.zeros(0)
-        for recipe in ("paper", "exact"):
-            rule: Any = optim.NormalizedGD(0.1, recipe=recipe)
-            run = optim.train(
-                models.Attention(),
-                problem,
-                rule,
-                steps,
-                rng=rng,
-                record=["norm", {"W": product}],
-                every="log",
-            )
-            goal = svm.attention_svm(problem, svm.classify(run).tokens)
-            away = 1.0 - svm.correlation(run.history["W"], goal.W)
-            step = run.history["step"]
-            angle.append(np.maximum(away, 1e-9))
-            norm.append(run.history["norm_W"])
-        arrays = {
-            "step": step.astype(int),
-            "angle": np.stack(angle),
-            "norm": np.stack(norm),
-        }
-        super().__init__({"k": len(step) - 1}, arrays)
 
 
 class HowOften(Explorable):

@@ -1,13 +1,14 @@
-// How often training finds the global direction: from a stored sweep.
+// How often training ends on the best tokens, by width: a stored sweep, with B.1 and its proxy.
 
-import { explorable, fixed } from "./kit/kit.js";
-
-const KINDS = ["global", "local", "not local"];
+import { explorable } from "./kit/kit.js";
+import { plot } from "./kit/views.js";
+import { percent } from "./kit/view.js";
 
 export default explorable({
   name: "how_often",
-  title: "How often global? Wider tokens, fewer rivals",
-  defaults: { n: 5, T: 5, form: "W", bet: null },
+  title: "Wider tokens, fewer wrong ends",
+  defaults: { n: 5, T: 5, form: "W", open: 0, guess: null },
+  answers: ["guess"],
   build(kit) {
     const d = kit.list("d");
     const n = kit.list("n");
@@ -16,45 +17,50 @@ export default explorable({
     const { values: proxy } = kit.data("support"); // (n, T, d): mean margin below 1.1
     const { values: exact } = kit.data("exact"); // (n, T, d): every margin 1
     const trials = kit.data("trials").values[0];
-    const percent = (rows, tokens) => {
-      const cell = ((n.indexOf(rows) * T.length) + T.indexOf(tokens)) * d.length + d.indexOf(4);
-      return `${fixed(100 * share[cell * 6], 0)} %`;
-    };
-    kit.bet({
-      question: "More sequences to satisfy at once, at the same width. Does training find the global direction more often?",
-      options: ["more often: more data", "less often: more constraints"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} Width helps and more sequences hurt; more tokens hurt less, and at small widths hardly. So the number of constraints, n (T - 1), is not all that counts: compare n = 10, T = 3 (20 of them) with n = 5, T = 10 (45) at d = 4: ${percent(10, 3)} against ${percent(5, 10)} global, with W trained.`,
+    const cell = (state) => Math.max(0, n.indexOf(state.n)) * T.length + Math.max(0, T.indexOf(state.T));
+    const line = (state, values) => d.map((_, k) => values[cell(state) * d.length + k]);
+    const global = (state) => d.map((_, k) => share[((cell(state) * d.length + k) * 2 + (state.form === "KQ" ? 1 : 0)) * 3]);
+    const last = d.length - 1;
+    const now = (state) => (kit.opened ? state : { ...state, n: 5, T: 5, form: "W" });
+
+    const names = (state) => [
+      { xs: d, ys: global(now(state)), colour: "trained", name: "ends on the best tokens", mark: "trained", at: 1, dy: 115, given: true },
+      { xs: d, ys: line(now(state), proxy), colour: "soft", dash: "6 5", name: "mean margin below 1.1", mark: "proxy", at: 1, dy: 140, given: true },
+    ];
+    kit.caption(`Share of ${trials} random problems, by the dimension $d$ of the tokens (dashed: the paper's proxy for B.1)`);
+    plot(kit, {
+      x: { range: [d[0], d[last]], ticks: d, label: "token dimension $d$" },
+      y: { range: [0, 1.02], ticks: [0, 0.25, 0.5, 0.75, 1], show: percent }, height: 290,
+      told: (state) => `Share of trials, by dimension ${d.join(", ")}. Training ends on the best tokens: ${global(now(state)).map(percent).join(", ")}. Mean margin below 1.1: ${line(now(state), proxy).map(percent).join(", ")}.${kit.opened ? ` All margins 1: ${line(state, exact).map(percent).join(", ")}.` : ""}`,
+      lines: (state) => (kit.opened ? [...names(state), { xs: d, ys: line(state, exact), colour: "bound", name: "all margins 1: B.1 itself", mark: "exact", at: 1, dy: -8 }] : names(state)),
+      marks: (state) => (kit.opened && state.guess !== null && state.n === 5 && state.T === 5 ? [{ x: d[last], y: state.guess / 100, colour: "you", name: "you" }] : []),
     });
-    const chart = kit.chart({
-      label: "shares by token dimension", title: "share of trials by token dimension",
-      x: { range: [0.4, d.length + 0.6], ticks: d.map((_, k) => k + 1), show: (k) => String(d[k - 1]), label: "token dimension d" },
-      y: { range: [0, 1], label: "share" }, height: 280,
+    const row = kit.controls();
+    kit.slider({ key: "n", label: "sequences n", values: n, show: String, parent: row });
+    kit.slider({ key: "T", label: "tokens T", values: T, show: String, parent: row });
+    kit.choice({ key: "form", label: "train", options: [["W", "W"], ["KQ", "K and Q"]], parent: row });
+    kit.draws.push(() => { row.hidden = !kit.opened; });
+    kit.predict({
+      heading: "How wide is wide?",
+      go: "Compare",
+      asks: [{
+        kind: "number", key: "guess", min: 0, max: 100, step: 1, start: 50, show: (v) => `${v} %`,
+        question: "At $d=20$ the mean margin is below 1.1 in every problem, and training hardly errs any more. In how many of these problems are really all margins equal to 1, as B.1 asks?",
+        truth: (state) => Math.round(1000 * line({ ...state, n: 5, T: 5 }, exact)[last]) / 10,
+        say: (mine, state) => {
+          const is = percent(line({ ...state, n: 5, T: 5 }, exact)[last]);
+          const fact = `In ${is}. A mean below 1.1 leaves room for a few of the 20 margins to stand above 1, and nearly always some do.`;
+          if (mine === null) return fact;
+          if (mine <= 5) return `Well judged: ${fact[0].toLowerCase()}${fact.slice(1)}`;
+          return `You said ${mine} %. ${fact} So it is not B.1 that explains the purple line.`;
+        },
+      }],
     });
-    kit.legend([[0, "global"], [1, "local"], [6, "not local"], [5, "mean margin below 1.1 (the paper's proxy of B.1)", true], [3, "all tokens support (B.1)"]]);
-    kit.slider({ key: "n", label: "sequences n", values: n, show: String });
-    kit.slider({ key: "T", label: "tokens T", values: T, show: String });
-    kit.choice({ key: "form", label: "train", options: [["W", "W"], ["KQ", "K and Q"]] });
     return (state) => {
-      const i = Math.max(0, n.indexOf(state.n));
-      const j = Math.max(0, T.indexOf(state.T));
-      const form = state.form === "KQ" ? 1 : 0;
-      const at = (k, kind) => share[((((i * T.length) + j) * d.length + k) * 2 + form) * 3 + kind];
-      chart.begin();
-      d.forEach((_, k) => {
-        let bottom = 0;
-        KINDS.forEach((__, kind) => {
-          const value = at(k, kind);
-          chart.rect(`b${k}${kind}`, [k + 0.65, bottom], [k + 1.35, bottom + value], { series: [0, 1, 6][kind], strength: [0.85, 0.7, 0.45][kind] });
-          bottom += value;
-        });
-      });
-      const line = (values) => d.map((_, k) => values[(i * T.length + j) * d.length + k]);
-      chart.line("proxy", d.map((_, k) => k + 1), line(proxy), { series: 5, dash: "6 4", width: 2.5 });
-      chart.line("b1", d.map((_, k) => k + 1), line(exact), { series: 3, width: 2.5 });
-      chart.end();
-      kit.say(`n = ${n[i]}, T = ${T[j]}, ${state.form === "KQ" ? "K and Q" : "W"} trained, ${trials} trials a bar. Global: ${d.map((x, k) => `${fixed(100 * at(k, 0), 0)} % at d = ${x}`).join(", ")}. At d = ${d[d.length - 1]} the mean margin is below 1.1 in ${fixed(100 * line(proxy).pop(), 0)} % of the trials, and B.1 itself holds in ${fixed(100 * line(exact).pop(), 1)} %.`);
-      kit.el.dataset.exact = JSON.stringify(line(exact));
-      kit.el.dataset.global = JSON.stringify(d.map((_, k) => at(k, 0)));
+      if (!kit.opened) { kit.say(""); return; }
+      kit.say(`${state.n} sequences of ${state.T} tokens, ${state.form === "KQ" ? "K and Q" : "W"} trained. At d = ${d[last]}: training ends on the best tokens in ${(100 * global(state)[last]).toFixed(1)} % of the problems, the mean margin is below 1.1 in ${percent(line(state, proxy)[last])}, and B.1 itself holds in ${percent(line(state, exact)[last])}.`);
+      kit.el.dataset.exact = JSON.stringify(line(state, exact));
+      kit.el.dataset.global = JSON.stringify(global(state));
     };
   },
   code: (state) => `from attnbook import figures

@@ -8,6 +8,7 @@ import numpy as np
 
 from attnbook import figures
 from attnbook.widgets import stored
+from attnlab import problems, svm
 
 SETTINGS: dict[str, Any] = {"trials": 250, "steps": 2000, "d": (2, 4, 6, 8, 10, 15, 20)}
 GRID = {"n": (3, 5, 10), "T": (3, 5, 10)}
@@ -35,5 +36,42 @@ def how_often(**changes: Any) -> dict[str, np.ndarray]:
     }
 
 
+WIDTHS: dict[str, Any] = {
+    "n": (1, 2, 3, 4, 5, 6),
+    "T": (2, 3, 4, 5, 6, 7),
+    "d": (1, 2, 3, 4, 5, 6, 7),
+}
+
+
+def feasible(trials: int = 100, rng: int = 0) -> dict[str, np.ndarray]:
+    """How often a max-margin W exists, for the best tokens and for a selection by chance.
+
+    Tokens, queries and head are Gaussian: on a sphere every token would be at a corner.
+    """
+    n, T, d = (WIDTHS[key] for key in ("n", "T", "d"))
+    draw = np.random.default_rng(rng)
+    found = np.zeros((2, len(n), len(T), len(d)), dtype=np.int32)
+    for place in np.ndindex(found.shape[1:]):
+        rows, tokens, width = n[place[0]], T[place[1]], d[place[2]]
+        drawn = problems.TokenProblem(
+            X=draw.standard_normal((trials, rows, tokens, width)),
+            z=draw.standard_normal((trials, rows, width)),
+            y=np.ones((trials, rows)),
+            v=draw.standard_normal((trials, width)),
+        )
+        chance = draw.integers(0, tokens, (trials, rows))
+        for k, chosen in enumerate((None, chance)):
+            status = svm.attention_svm(drawn, chosen).status
+            found[(k, *place)] = np.sum(status == "optimal")
+    return {
+        "n": np.array(n),
+        "T": np.array(T),
+        "d": np.array(d),
+        "trials": np.array([trials]),
+        "found": found,
+    }
+
+
 if __name__ == "__main__":
     stored.save("how_often", how_often())
+    stored.save("feasible", feasible())

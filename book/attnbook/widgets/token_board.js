@@ -1,138 +1,246 @@
-// Two short sequences in the plane. Drag tokens, queries or the head; attention trains while you
-// watch, and the direction it was bound to reach stands beside it.
+// Short sequences in the plane, a query each, one W for all. The reader says first what training
+// will do; then it runs, and tokens and queries may be dragged.
 
-import {
-  attentionSVM, factorStep, nuclear, nuclearSVM, optimal, scores, step,
-} from "./kit/core.js";
-import { explorable, fixed, python } from "./kit/kit.js";
-import { apply, cosine, norm, times, transpose } from "./kit/vectors.js";
+import { nuclear, optimal, scores } from "./kit/core.js";
+import { explorable, python } from "./kit/kit.js";
+import { BOARD, ETA, FACTORS, aboveFloor, angle, answer, problemOf, train } from "./kit/tokens.js";
+import { apply, norm } from "./kit/vectors.js";
+import { arrow, group, label, line, percent, power, text } from "./kit/view.js";
+import { attentionBars, axes, heat, plane, player, strips, tokens } from "./kit/views.js";
 
-const STEPS = 240;
-const SHAPES = ["circle", "square", "triangle", "diamond"];
-const START = [[[0.1, 0.02], [-0.03, 0.1]], [[0.1, -0.02], [0.03, 0.1]]]; // of K and Q
+const STEPS = 200;
+const LONGEST = 25600;
+const ALIGNED = 1; // degrees
+const BY = 10;
+const AT = Array.from({ length: STEPS / BY + 1 }, (_, j) => j * BY);
+const COLOUR = { W: "fro", KQ: "nuc" };
+const NORM = { W: "Frobenius", KQ: "nuclear" };
 
-const problemOf = (state) => ({ X: state.X, z: state.z, y: state.y, v: state.v });
+// The run that was asked about: attention on token 1 of sequence 1, and where it is lowest.
+function asked() {
+  const frames = train(BOARD, STEPS);
+  const best = frames.map((one) => one.s[0][0]);
+  const low = best.indexOf(Math.min(...best));
+  return { best, low, lowest: best[low], angle: (k) => angle(train(BOARD, k)[k].W, answer(BOARD).W), length: (k) => train(BOARD, k)[k].length };
+}
 
-// Train on W, or on K and Q; keep W at every step, and the path of W z_i for each sequence.
-function train(problem, state) {
-  const paths = problem.X.map(() => ({ xs: [], ys: [] }));
-  const products = [];
-  let W = [[0, 0], [0, 0]];
-  let [K, Q] = START;
-  const factored = state.form === "KQ";
-  for (let k = 0; k <= STEPS; k++) {
-    if (factored) W = times(K, transpose(Q));
-    products.push(W);
-    problem.z.forEach((z, i) => {
-      const [x, y] = apply(W, z);
-      paths[i].xs.push(x);
-      paths[i].ys.push(y);
-    });
-    if (k === STEPS) break;
-    if (factored) [K, Q] = factorStep(problem, K, Q, state.rule === "gd" ? 1 : 0.05, state.rule);
-    else W = step(problem, W, state.rule === "gd" ? 2 : 0.1, state.rule);
-  }
-  return { paths, products };
+const CHOICES = [
+  ["settle", "They settle: once attention is good enough, nothing pulls any more."],
+  ["wander", "They grow without end, and their pattern keeps changing."],
+  ["ray", "They grow without end, but their pattern settles."],
+  ["cycle", "They rise and fall in a cycle, as the two sequences pull in turn."],
+];
+
+function sayChoice(bet) {
+  const { length, angle: to } = asked();
+  const facts = `The length of $W$ is ${length(200).toFixed(1)} after 200 steps and ${length(2000).toFixed(0)} after 2,000; its angle to one fixed direction goes from ${to(40).toFixed(0)}° at step 40 to ${to(200).toFixed(1)}° and ${to(2000).toFixed(1)}°.`;
+  return {
+    ray: `Right: longer for ever, and ever less turning. ${facts}`,
+    settle: `Only the pattern settles. Attention is never exactly 1, so a longer $W$ is always a little better. ${facts}`,
+    wander: `The first half is right: there is no end. But the direction has one. ${facts}`,
+    cycle: `They do pull in turn, once: $W$ turns around step 60. After that it is over. ${facts}`,
+  }[bet] || facts;
+}
+
+function saySketch(mine) {
+  const { best, low, lowest } = asked();
+  const truth = `at step ${low} the best token of sequence 1 has ${percent(lowest)} of the attention`;
+  if (!mine) return `It falls first: ${truth}. Then it takes everything.`;
+  const off = AT.reduce((sum, k, j) => sum + Math.abs(mine[j] - best[k]), 0) / AT.length;
+  const early = Math.min(...mine.filter((_, j) => AT[j] > 0 && AT[j] <= 80));
+  const end = mine[mine.length - 1];
+  let told;
+  if (early < 0.17 && end > 0.85) told = `You saw the fall coming, and the return: ${truth}.`;
+  else if (early < 0.17) told = `You saw the fall: ${truth}. But it comes back and takes everything, where your line ends at ${percent(end)}.`;
+  else if (end > 0.85) told = `Your end is right. Your beginning is what nearly everybody draws, a rise from the start. Yet ${truth}: it loses before it wins.`;
+  else told = `Your line ends at ${percent(end)}. The token ends with everything, and before that it nearly vanishes: ${truth}.`;
+  return `${told} On average your line is ${Math.round(100 * off)} points from what happened.`;
 }
 
 export default explorable({
   name: "token_board",
-  title: "Token board: drag anything, and watch where attention goes",
-  defaults: {
-    X: [[[-1, 0.4], [1.4, 1.5], [1, 0.3]], [[-1, 0.6], [-0.4, -1.4], [-0.3, -0.5]]],
-    z: [[-0.4, 1.1], [0.9, -0.1]],
-    y: [1, 1],
-    v: [0.1, 1],
-    form: "W",
-    rule: "ngd",
-    t: STEPS,
-    bet: null,
-  },
+  wide: true,
+  title: "One matrix, every sequence",
+  answers: ["bet", "sketch"],
+  defaults: { ...BOARD, form: "W", k: 0, K: STEPS, open: 0, asks: true, bet: null, sketch: null },
   build(kit) {
-    kit.bet({
-      question: "Training grows W for ever. What decides where it points?",
-      options: ["the mean of the tokens", "the best token against its nearest rivals", "the head v alone"],
-      outcome: (state) => `${state.bet === 1 ? "Yes." : "Look again."} The dashed lines are the max-margin direction that separates the best token of each sequence from the others. Only support tokens, with a ring, hold it in place; the others may move a little and it stays.`,
-    });
-    const row = kit.row();
-    const planes = kit.state.X.map((_, i) => kit.chart({
-      square: true, label: `sequence ${i + 1}`, title: `sequence ${i + 1}`,
-      x: { range: [-2, 2] }, y: { range: [-2, 2] }, bare: true,
-    }, row));
-    const move = (group, i, t) => (x, y) => {
-      const value = kit.state[group].map((entry) => (Array.isArray(entry) ? entry.slice() : entry));
-      if (t === undefined) value[i] = [x, y];
-      else value[i][t] = [x, y];
-      kit.set({ [group]: value });
+    const n = kit.state.X.length;
+    const reach = (axis, least) => Math.max(least, 1.25 * Math.max(...kit.initial.X.flat().concat(kit.initial.z).map((x) => Math.abs(x[axis]))));
+    const RX = reach(0, 2);
+    const RY = reach(1, 1.5);
+    const { initial } = kit;
+    const open = () => kit.opened || !initial.asks;
+    kit.state.K = Math.max(1, Math.min(LONGEST, Math.round(kit.state.K) || STEPS)); // any address
+    kit.state.k = Math.max(0, Math.min(kit.state.K, Math.round(kit.state.k) || 0));
+
+    // Everything a drawing needs; before the answer step 0 is all there is.
+    let memo = {};
+    const now = (state) => {
+      if (memo.state === state && memo.opened === open()) return memo;
+      const problem = problemOf(state);
+      const opened = open();
+      const frames = train(problem, opened ? Math.max(state.k, Math.min(state.K, STEPS)) : 0, state.form);
+      const k = Math.min(state.k, frames.length - 1);
+      const goal = opened ? answer(problem, state.form) : null;
+      const found = goal?.status === "optimal";
+      memo = { state, opened, problem, frames, k, frame: frames[k], goal, found, gamma: scores(problem), top: optimal(problem) };
+      return memo;
     };
-    const handles = planes.map((plane, i) => ({
-      tokens: kit.state.X[i].map((_, t) => plane.handle(`x${i}${t}`, {
-        series: 6, shape: SHAPES[t % SHAPES.length], label: `sequence ${i + 1}, token ${t + 1}`, move: move("X", i, t),
-      })),
-      query: plane.handle(`z${i}`, {
-        series: 3, shape: "square", size: 6, label: `query of sequence ${i + 1}`, move: move("z", i),
-      }),
-    }));
-    const head = planes[0].handle("v", {
-      series: 4, shape: "diamond", size: 8, label: "head v", move: (x, y) => kit.set({ v: [x, y] }),
+    const kind = (here, i) => (t) => (t === here.top[i] ? "best" : here.found && here.goal.support[i][t] ? "rival" : "other");
+
+    const picture = kit.row("al-board");
+    const planes = document.createElement("div");
+    planes.className = "al-grid-2";
+    const side = document.createElement("div");
+    side.className = "al-side";
+    picture.append(planes, side);
+
+    const move = (key, x, y) => {
+      const [group_, i, t] = [key[0] === "x" ? "X" : "z", Number(key[1]), Number(key[2])];
+      const value = structuredClone(kit.state[group_]);
+      if (group_ === "X") value[i][t] = [x, y];
+      else value[i] = [x, y];
+      kit.set({ [group_]: value, K: STEPS, k: kit.state.k ? Math.min(kit.state.k, STEPS) : STEPS });
+    };
+
+    kit.state.X.forEach((_, i) => {
+      const column = document.createElement("div");
+      planes.append(column);
+      kit.caption(`Sequence ${i + 1}`, column);
+      plane(kit, {
+        parent: column, x: [-RX, RX], y: [-RY, RY], can: open, move,
+        told: (state) => { const here = now(state); return `Sequence ${i + 1}, step ${here.k}: ${here.frame.s[i].map((s, t) => `token ${t + 1} has ${percent(s)} of the attention`).join(", ")}`; },
+        points: (state) => [
+          ...state.X[i].map(([x, y], t) => ({ key: `x${i}${t}`, x, y, label: `sequence ${i + 1}, token ${t + 1}`, link: `tok${i + 1}${t + 1}` })),
+          { key: `z${i}`, x: state.z[i][0], y: state.z[i][1], label: `query of sequence ${i + 1}`, link: "query" },
+        ],
+        draw: (state, at) => {
+          const here = now(state);
+          const O = at([0, 0]);
+          const along = (way, r) => at(way.map((u) => (u / (Math.hypot(...way) || 1)) * r));
+          let inner = axes(at, [-RX, RX], [-RY, RY]);
+          if (here.found && here.k > 0) {
+            const end = along(apply(here.goal.W, state.z[i]), 2 * Math.hypot(RX, RY));
+            inner += group({ "data-mark": `goal ${COLOUR[state.form]}` }, line(...O, ...end, { class: `al-stroke-${COLOUR[state.form]}`, "stroke-width": 2.4, "stroke-dasharray": state.form === "W" ? "8 6" : "2 5" }));
+          }
+          const sizes = n > 2 ? 22 : 30;
+          inner += tokens(state.X[i], here.frame.s[i], at, { kind: kind(here, i), scores: here.gamma[i], seq: i + 1, area: sizes });
+          const q = at(state.z[i]);
+          const half = at(state.z[i].map((u) => 0.6 * u));
+          inner += group({ "data-mark": "query" }, arrow(...O, ...q, { colour: "query" })
+            + text(half[0] + 7, half[1] + 5, label(`$z_${i + 1}$`), { class: "al-label al-halo-text al-text-query" }));
+          const way = apply(here.frame.W, state.z[i]);
+          const size = Math.hypot(...way);
+          if (size > 1e-9) {
+            const e = along(way, (0.3 + 0.5 * (1 - Math.exp(-size / 4))) * RY);
+            inner += group({ "data-mark": "trained" }, arrow(...O, ...e, { colour: "trained", width: 3 })
+              + text(e[0] + (way[0] > 0 ? 6 : -6), e[1] - 6, label(`$Wz_${i + 1}$`), { class: "al-label al-halo-text al-text-trained", "text-anchor": way[0] > 0 ? "start" : "end" }));
+          }
+          return inner;
+        },
+      });
+      attentionBars(kit, { parent: column, row: (state) => { const here = now(state); return { s: here.frame.s[i], kind: kind(here, i), seq: i + 1 }; } });
     });
-    kit.legend([[0, "W z in training"], [1, "max margin, Frobenius norm", true], [2, "max margin, nuclear norm", true], [3, "query z"], [4, "head v"], [1, "support token", "ring"]]);
-    const times_ = Array.from({ length: STEPS + 1 }, (_, k) => k);
-    kit.scrubber({ key: "t", times: times_ });
-    const controls = kit.controls();
-    kit.choice({ key: "form", label: "train", options: [["W", "W"], ["KQ", "K and Q"]], parent: controls });
-    kit.choice({ key: "rule", label: "by", options: [["ngd", "normalized steps"], ["gd", "plain steps"]], parent: controls });
+
+    const matrix = document.createElement("div");
+    side.append(matrix);
+    kit.caption("The matrix $W$", matrix);
+    heat(kit, { matrix: (state) => now(state).frame.W, parent: matrix, largest: 50 });
+    strips(kit, {
+      parent: side, now: (state) => now(state).k, steps: (state) => state.K, height: 52,
+      rows: (state) => {
+        const here = now(state);
+        const all = here.frames.slice(0, here.k + 1);
+        const rows = [
+          { name: "loss above its floor", values: all.map((one) => one.gap), log: true, colour: "loss", show: here.frame.gap > 0 ? power(here.frame.gap) : "below 10⁻³⁰⁰", mark: "loss" },
+          { name: "length of $W$", values: all.map((one) => one.length), colour: "trained", show: here.frame.length.toFixed(here.frame.length < 100 ? 2 : 0) },
+        ];
+        if (!here.opened) return rows;
+        const to = here.found ? angle(here.frame.W, here.goal.W) : null;
+        return [...rows, {
+          name: "angle to max margin", values: all.map((one) => (here.found ? angle(one.W, here.goal.W) : null)),
+          colour: COLOUR[state.form], show: to === null ? "none yet" : `${to.toFixed(1)}°`, mark: `goal ${COLOUR[state.form]} trained`,
+        }];
+      },
+    });
+
+    const bar = kit.controls();
+    const run = player(kit, { key: "k", last: (state) => state.K, name: "Train", parent: bar });
+    const aligned = (problem, form, k) => {
+      const goal = answer(problem, form);
+      return goal.status === "optimal" && angle(train(problem, k, form)[k].W, goal.W) < ALIGNED;
+    };
+    kit.button(`Run on until it is within ${ALIGNED}°`, () => {
+      const { form } = kit.state;
+      const problem = problemOf(kit.state);
+      let K = STEPS;
+      while (K < LONGEST && !aligned(problem, form, K)) K *= 2;
+      kit.set({ K, k: Math.min(kit.state.k, STEPS) });
+      run.play();
+    }, bar).dataset.longer = "";
+    const forms = kit.controls();
+    kit.choice({ key: "form", label: "train", options: [["W", "W"], ["KQ", "K and Q, with W = KQᵀ"]], parent: forms });
+    let seen = false; // the run that was asked about has been to its end
+    const moved = (state) => state.form !== "W" || state.K !== STEPS || JSON.stringify(problemOf(state)) !== JSON.stringify(BOARD);
+    kit.draws.push(() => { bar.hidden = forms.hidden = !open(); });
+
+    if (initial.asks) {
+      kit.predict({
+        heading: "Before it runs, two predictions",
+        after: "Two predictions",
+        go: "Train",
+        asks: [
+          {
+            kind: "choice", key: "bet", options: CHOICES, right: () => "ray", say: sayChoice,
+            question: "Let training go on for ever. What becomes of the four numbers in $W$?",
+          },
+          {
+            kind: "sketch", key: "sketch", at: AT, known: [0.25], mark: "best", say: saySketch,
+            question: "Token 1 is the best of sequence 1. Draw the share of the attention that it gets while $W$ is trained.",
+            x: { range: [0, STEPS], label: "training step", ticks: [0, 50, 100, 150, 200] },
+            y: { range: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], show: percent },
+            truth: () => ({ xs: Array.from({ length: STEPS + 1 }, (_, k) => k), ys: asked().best }),
+            upTo: (state) => (seen || moved(state) ? STEPS : state.k),
+            notes: (state) => {
+              const { low, lowest } = asked();
+              const free = [0.55, 0.3, 0.75, 0.9].find((y) => !state.sketch || AT.every((k, j) => k < 80 || k > 140 || Math.abs(state.sketch[j] - y) > 0.12)) || 0.55;
+              return [[86, free, "what happened"], [low + 22, 0.08, `${percent(lowest)} at step ${low}`]];
+            },
+          },
+        ],
+        start: () => { kit.set({ k: 0 }); run.play(); },
+        over: (state) => { seen = seen || moved(state) || state.k >= STEPS; return seen; },
+      });
+    }
 
     return (state) => {
-      const problem = problemOf(state);
-      const gamma = scores(problem);
-      const top = optimal(problem);
-      const frobenius = attentionSVM(problem);
-      const other = nuclearSVM(problem);
-      const factored = state.form === "KQ";
-      const goal = factored ? other : frobenius; // rings, margin and count are those of this one
-      const { paths, products } = train(problem, state);
-      const W = products[state.t];
-      const found = goal.status === "optimal";
-      planes.forEach((plane, i) => {
-        plane.begin();
-        state.X[i].forEach((x, t) => {
-          const glow = found && goal.support[i][t];
-          handles[i].tokens[t].put(x[0], x[1], { look: t === top[i] ? 0 : 6, glow });
-          plane.text(`g${t}`, x[0], x[1], gamma[i][t].toFixed(Math.abs(gamma[i][t]) < 0.1 ? 2 : 1), { dx: glow ? 19 : 13, dy: 4 });
-        });
-        plane.arrow("z", [0, 0], state.z[i], { series: 3, width: 1.5 });
-        handles[i].query.put(...state.z[i]);
-        if (i === 0) {
-          plane.arrow("v", [0, 0], state.v, { series: 4, width: 1.5 });
-          head.put(...state.v);
-        }
-        const ray = (id, margin, series, dash) => {
-          if (margin.status !== "optimal") return;
-          const way = apply(margin.W, state.z[i]);
-          const size = Math.hypot(...way) || 1;
-          plane.line(id, [0, (2.6 * way[0]) / size], [0, (2.6 * way[1]) / size], { series, dash, width: 2 });
-        };
-        ray("fro", frobenius, 1, "7 5");
-        ray("nuc", other, 2, "2 4");
-        const { xs, ys } = paths[i];
-        const reach = 1.7 / Math.max(1e-9, ...xs.map((x, k) => Math.hypot(x, ys[k])));
-        const shown = xs.slice(0, state.t + 1).map((x) => x * reach);
-        plane.line("path", shown, ys.slice(0, state.t + 1).map((y) => y * reach), { series: 0, width: 3 });
-        plane.mark("end", shown[state.t], ys[state.t] * reach, { series: 0, size: 4 });
-        plane.end();
-      });
-      const told = gamma.map((row) => row.map((g) => fixed(g, 2)).join(", ")).join("; ");
-      const count = found ? goal.support.flat().filter(Boolean).length : 0;
-      const margin = found ? 1 / (factored ? nuclear(goal.W) : norm(goal.W)) : 0;
-      const near = (answer) => (state.t || factored ? fixed(cosine(W, answer.W), 4) : "none yet");
-      kit.say(found
-        ? `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. In the ${factored ? "nuclear" : "Frobenius"} norm the margin is ${fixed(margin, 3)}, with ${count} support tokens. After ${state.t} steps the cosine of W with the dashed (Frobenius) answer is ${near(frobenius)}, with the dotted (nuclear) one ${near(other)}.`
-        : `Scores ${told}: best are tokens ${top.map((t) => t + 1).join(" and ")}. No W separates them from the others: infeasible, and training has no direction to go to.`);
+      const here = now(state);
+      const { frame, goal, found } = here;
+      const best = here.top.map((t) => t + 1).join(" and ");
+      if (!here.opened) {
+        kit.say(`Step 0: $W$ is 0, and every token has ${percent(frame.s[0][0])} of its sequence’s attention. The tokens that score highest are ${best}.`.replaceAll("$", ""));
+        return;
+      }
+      const step = `After ${here.k.toLocaleString("en")} steps`;
+      const facts = [];
+      if (!found) facts.push(`${step} the length of W is ${frame.length.toFixed(2)}. No W ranks the best tokens (${best}) first in all sequences at once: the margin problem is infeasible, and there is no max-margin direction to go to.`);
+      else {
+        const size = 1 / (state.form === "KQ" ? nuclear(goal.W) : norm(goal.W));
+        const count = goal.support.flat().filter(Boolean).length;
+        const to = (other) => { const value = angle(frame.W, answer(here.problem, other).W); return value === null ? "not defined yet" : `${value.toFixed(1)}°`; };
+        facts.push(`In the ${NORM[state.form]} norm the margin is ${size.toFixed(3)}, with ${count} support token${count === 1 ? "" : "s"}.`);
+        facts.push(`${step} the angle from W to this max-margin direction is ${to(state.form)}${state.form === "KQ" ? `, and to that of the Frobenius norm ${to("W")}` : ""}.`);
+        const astray = frame.s.findIndex((s, i) => s.indexOf(Math.max(...s)) !== here.top[i]);
+        if (astray >= 0 && here.k >= STEPS) facts.push(`Sequence ${astray + 1} still prefers token ${frame.s[astray].indexOf(Math.max(...frame.s[astray])) + 1}, a worse one.`);
+        kit.el.dataset.angle = String(angle(frame.W, goal.W));
+        kit.el.dataset.margin = String(size);
+      }
+      kit.say(facts.join(" "));
       kit.el.dataset.status = goal.status;
-      kit.el.dataset.cosine = found ? String(cosine(W, goal.W)) : "";
-      kit.el.dataset.margin = String(margin);
+      kit.el.dataset.optimal = JSON.stringify(here.top);
       kit.el.dataset.support = JSON.stringify(goal.support || []);
+      kit.el.dataset.attention = JSON.stringify(frame.s);
+      kit.el.dataset.gap = String(aboveFloor(here.problem, frame.W));
     };
   },
   code: (state) => `import numpy as np
@@ -143,12 +251,14 @@ problem = problems.TokenProblem(
     z=np.array(${python(state.z)}, float),
     y=np.array(${python(state.y)}, float), v=np.array(${python(state.v)}, float))
 ${state.form === "KQ" ? `margin = svm.attention_svm(problem, norm="nuc")
-start = {"K": np.array(${python(START[0])}), "Q": np.array(${python(START[1])})}
+start = {"K": np.array(${python(FACTORS[0])}), "Q": np.array(${python(FACTORS[1])})}
 run = optim.train(models.Attention(factors=2), problem,
-                  optim.${state.rule === "gd" ? "GD(1.0)" : "NormalizedGD(0.05)"}, steps=${state.t}, params=start)
+                  optim.NormalizedGD(${ETA.KQ}), steps=${state.k}, params=start)
 W = run.params["K"] @ run.params["Q"].T` : `margin = svm.attention_svm(problem)
 run = optim.train(models.Attention(start="zero"), problem,
-                  optim.${state.rule === "gd" ? "GD(2.0)" : "NormalizedGD(0.1)"}, steps=${state.t})
+                  optim.NormalizedGD(${ETA.W}), steps=${state.k})
 W = run.params["W"]`}
-print(1 / margin.norm, margin.support.sum(), svm.correlation(W, margin.W))`,
+print(models.Attention().attention({"W": W}, problem).round(3))
+if W.any() and margin.W is not None:
+    print(1 / margin.norm, margin.support.sum(), svm.correlation(W, margin.W))`,
 });

@@ -10,11 +10,11 @@ from attnlab.problems import TokenProblem
 
 
 class TokenBoard(Explorable):
-    r"""Drag tokens, queries and head; training and both max-margin directions follow.
+    r"""Attention in training: say first what it will do, then drag tokens and queries.
 
     Args:
-        problem: any single problem with tokens in the plane, at most 6 sequences of 8 tokens; two
-            sequences of three tokens where none is given.
+        problem: any single problem with tokens in the plane, at most 6 sequences of 8 tokens, about
+            which nothing is asked; two sequences of four tokens where none is given.
 
     Returns:
         A widget; `problem` is what the reader made of it.
@@ -24,7 +24,7 @@ class TokenBoard(Explorable):
         >>> from attnbook import widgets
         >>> board = widgets.TokenBoard()
         >>> board.problem.X.shape, svm.attention_svm(board.problem).status
-        ((2, 3, 2), 'optimal')
+        ((2, 4, 2), 'optimal')
 
     Reference: svm, Figure 1, Theorem 2.
     """
@@ -38,17 +38,83 @@ class TokenBoard(Explorable):
     @property
     def problem(self) -> TokenProblem:
         """The problem as it is on the board now."""
-        X, z, y, v = (np.array(self.now(key), float) for key in ("X", "z", "y", "v"))
-        return TokenProblem(X=X, z=z, y=y, v=v)
+        return _problem(self)
 
 
-# the two norms point 43 and 45 degrees apart, and one token of each sequence is support
-DEFAULT = {
+class GradientDissector(Explorable):
+    r"""The gradient token by token: who pulls on W, as its length grows.
+
+    Returns:
+        A widget; `problem` is what the reader made of it.
+
+    Examples:
+        >>> from attnbook import widgets
+        >>> widgets.GradientDissector().problem.X.shape
+        (2, 4, 2)
+
+    Reference: svm, Lemma 7; Theorem 7.
+    """
+
+    name = "gradient_dissector"
+
+    def __init__(self) -> None:
+        super().__init__(dict(DEFAULT))
+
+    @property
+    def problem(self) -> TokenProblem:
+        """The problem as it is in the picture now."""
+        return _problem(self)
+
+
+class TwoForms(Explorable):
+    r"""The same attention trained as one matrix and as keys and queries: how far apart they end.
+
+    Returns:
+        A widget; `problem` is what the reader made of it.
+
+    Examples:
+        >>> from attnlab import svm
+        >>> from attnbook import widgets
+        >>> board = widgets.TwoForms().problem
+        >>> [int(svm.attention_svm(board, norm=norm).support.sum()) for norm in ("fro", "nuc")]
+        [2, 3]
+
+    Reference: svm, Figures 1 and 7, Theorem 2.
+    """
+
+    name = "two_forms"
+
+    def __init__(self) -> None:
+        super().__init__(dict(FORMS))
+
+    @property
+    def problem(self) -> TokenProblem:
+        """The problem as it is in the picture now."""
+        return _problem(self)
+
+
+# the two norms send the queries 45 and 43 degrees apart
+FORMS = {
     "X": [[[-1.0, 0.4], [1.4, 1.5], [1.0, 0.3]], [[-1.0, 0.6], [-0.4, -1.4], [-0.3, -0.5]]],
     "z": [[-0.4, 1.1], [0.9, -0.1]],
     "y": [1.0, 1.0],
     "v": [0.1, 1.0],
 }
+# searched for: the best token of sequence 1 falls to 0.7 % of the attention before it takes all
+DEFAULT = {
+    "X": [
+        [[-1.5, 0.8], [1.5, 0.0], [0.2, -1.0], [-0.7, -1.0]],
+        [[-1.1, -1.1], [1.4, 0.2], [0.7, -0.8], [-0.4, -0.4]],
+    ],
+    "z": [[0.1, -0.9], [-0.1, -1.1]],
+    "y": [1.0, 1.0],
+    "v": [0.2, 1.0],
+}
+
+
+def _problem(widget: Explorable) -> TokenProblem:
+    X, z, y, v = (np.array(widget.now(key), float) for key in ("X", "z", "y", "v"))
+    return TokenProblem(X=X, z=z, y=y, v=v)
 
 
 def _state(problem: TokenProblem) -> dict[str, object]:
@@ -60,4 +126,5 @@ def _state(problem: TokenProblem) -> dict[str, object]:
         raise check.fail("problem", wanted, X.shape)
     if problem.mask is not None:
         raise check.fail("problem", "one without a mask", "a mask")
-    return {key: getattr(problem, key) for key in ("X", "z", "y", "v")}
+    data = {key: getattr(problem, key) for key in ("X", "z", "y", "v")}
+    return {**data, "asks": False, "k": 200}

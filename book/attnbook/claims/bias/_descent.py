@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from attnbook.claims.bias import _instances as data
 from attnbook.claims.bias._instances import FIXED, Setting, copies, inner, length, setting
 from attnlab import checks as check
 from attnlab import optim, problems, svm
-from attnlab.checks import Array
+from attnlab.checks import Array, BoolArray
 
 BETA = 0.9
 
@@ -142,95 +143,110 @@ def _after(at: Setting, path: Array, step: float, eps: float, where: str) -> Ite
     yield at_least(f"cosine, printed C, {where}", cosine[begin:], bound)
 
 
-@measures("bias.theorem-7")
+@measures("bias.theorem-7", instances=100)
 def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    X = np.zeros((1, 10, 1)) - 1.0
-    X[:, 0] = 1.0  # ten tokens, e once and -e nine times, from a start at zero
-    long = setting(problems.TokenProblem(X, X[:, 0], np.ones(1), np.array([0.5])))
-    share, ratio = _gradient_ratio(long, np.zeros((1, 1)))
-    low, _ = theory.bias.gradient_bounds(long.best, long.others, long.B, long.width, beta=0.6)
-    yield at_most("attention at the start, ten tokens", share, 0.6, role="correction")
-    yield at_least("gradient over loss there", ratio, low)
     for n in (2, 3):
         at = data.nearly_orthogonal(rng, instances, n=n, T=2)
         d = at.problem.d
         low, high = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=BETA)
         for size in (0.0, 1.0, 3.0, 30.0):
             W = rng.standard_normal((instances, d, d)) * size
-            share, ratio = _gradient_ratio(at, W)
-            yield at_most(
-                f"gradient over loss, n={n}, size {size:g}", ratio, high, role="correction"
-            )
+            loss, grads = FIXED.value_and_grad({"W": W}, at.problem)
+            share, ratio = at.attention(W), length(grads["W"]) / loss
+            where = f"gradient over loss, n={n}, size {size:g}"
+            yield at_most(where, ratio, high, role="correction")
             inside = ((share <= BETA) & (share >= 1.0 - BETA)).all(axis=-1)
             if inside.any():
                 where = f"gradient over loss from below, n={n}, size {size:g}"
                 yield at_least(where, ratio[inside], low[inside], role="correction")
-    yield from _figure_2_kind(rng, instances)
     yield from _polyak_runs(rng, instances)
+    yield from _no_time()
 
 
-def _figure_2_kind(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    """What the paper says of nu, which stands for upsilon, and of omega_2, along a short run."""
-    at = setting(problems.orthogonal(n=6, T=3, d=30, rho=0.2, trials=instances, rng=rng))
-    _, high = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=BETA)
-    record = ["loss", "excess", "grad_norm"]
-    run = optim.train(FIXED, at.problem, optim.PolyakStep(), steps=8, record=record)
-    loss, excess, slopes = (run.history[name] for name in record)
-    what = "(loss - floor)/|gradient| along a Polyak run, against 1/(omega_2 upsilon)"
-    yield at_least(f"{what}, nu of Lemma 7", excess / slopes, 9.0 / high, role="step")  # eps = 0.1
-    least = 1.0 / (high * (loss / excess).max(axis=0))
-    yield at_least(what, excess / slopes, least, role="correction")
-    yield at_least("omega_2 there", high, 1.0, role="step")
+@dataclass(frozen=True, eq=False)
+class Polyak:
+    """Polyak's step with the factor of the theorem while attention is at most beta, and upsilon."""
+
+    step: Array
+    omegas: tuple[Array, Array]
+    W: Array
+    running: BoolArray
+    upsilon: Array
+
+    @property
+    def last(self) -> Array:
+        r"""$T_0$."""
+        return np.asarray(self.running.sum(axis=0))
 
 
-def _gradient_ratio(at: Setting, W: Array) -> tuple[Array, Array]:
-    loss, grads = FIXED.value_and_grad({"W": W}, at.problem)
-    return at.attention(W), np.asarray(length(grads["W"]) / loss)
-
-
-def _polyak_runs(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    """Polyak's step with the factor of the theorem, while attention is at most beta."""
-    at = data.nearly_orthogonal(rng, instances, n=2, T=2)
-    numbers: dict[str, Any] = {"B": at.B, "margin_norm": at.width}
-    omegas = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=BETA)
-    step = theory.bias.polyak_step(at.B, omegas[0], T=2)
-    W = start = data.small_start(rng, at, step)
-    first = at.attention(W)
-    shares: list[Array] = []
-    excess: list[Array] = []
-    path: list[Array] = []
-    while len(path) < 2000 and (at.attention(W) <= BETA).all(axis=-1).any():
+def _polyak(at: Setting, beta: float, start: Array) -> Polyak:
+    omegas = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=beta)
+    step = theory.bias.polyak_step(at.B, omegas[0], T=at.problem.T)
+    W, path, excess = start, [start], []
+    while len(path) < 2000 and (at.attention(W) <= beta).all(axis=-1).any():
         over, direction, log_scale = FIXED.scaled_grad({"W": W}, at.problem)
         G = direction["W"]
         factor = step * over / (inner(G, G) * np.exp(log_scale))
         excess.append(_loss(at, W) / over)
         W = W - factor[:, None, None] * G
-        shares.append(at.attention(W))
         path.append(W)
-    share = np.array(shares)
-    running = np.logical_and.accumulate((share <= BETA).all(axis=-1), axis=0)
-    falls = np.where(running[..., None], share, 1.0)
-    yield at_least("attention on opt, Polyak", falls, np.minimum(first, 0.5), role="correction")
-    upsilon = np.where(running, np.array(excess), 1.0).max(axis=0)
-    t = np.arange(1.0, len(path) + 1.0)[:, None]
-    slow = omegas[1] * upsilon
-    least = theory.bias.norm_bounds(t, step, **numbers)[0] / slow
-    late = running & (t >= slow)
-    size = np.where(late, length(np.array(path)), np.inf)
+    inside = np.stack([(at.attention(W) <= beta).all(axis=-1) for W in path[1:]])
+    running = np.logical_and.accumulate(inside, axis=0)
+    before = np.concatenate([np.ones_like(running[:1]), running[:-1]])
+    upsilon = np.where(before, np.array(excess), 1.0).max(axis=0)
+    return Polyak(step, omegas, np.array(path[1:]), running, upsilon)
+
+
+def _begins(at: Setting, run: Polyak) -> Array:
+    r"""$t_0$ as printed, with $\upsilon$ for $\nu$."""
+    samples: dict[str, Any] = {"n": at.problem.n, "T": 2, "conditioning": at.conditioning}
+    wait = theory.bias.waiting_time(run.step, at.B, at.width, **samples, printed=True)
+    return np.asarray(run.omegas[1] * run.upsilon * wait)
+
+
+def _polyak_runs(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    at = data.nearly_orthogonal(rng, instances, n=2, T=2)
+    numbers: dict[str, Any] = {"B": at.B, "margin_norm": at.width}
+    low, _ = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=BETA)
+    start = data.small_start(rng, at, theory.bias.polyak_step(at.B, low, T=2))
+    run = _polyak(at, BETA, start)
+    share = np.stack([at.attention(W) for W in run.W])
+    falls = np.where(run.running[..., None], share, 1.0)
+    floor = np.minimum(at.attention(start), 0.5)
+    yield at_least("attention on opt, Polyak", falls, floor, role="correction")
+    t = np.arange(1.0, len(run.W) + 1.0)[:, None]
+    slow, begin = run.omegas[1] * run.upsilon, _begins(at, run)
+    late = run.running & (t >= slow)
+    least = theory.bias.norm_bounds(t, run.step, **numbers)[0] / slow
+    size = np.where(late, length(run.W), np.inf)
     yield at_least("norm from t = omega_2 upsilon on", size, least, role="correction")
-    last = running.sum(axis=0)
-    samples: dict[str, Any] = {"n": 2, "T": 2, "conditioning": at.conditioning}
-    begin = slow * theory.bias.waiting_time(step, **numbers, **samples, printed=True)
-    yield at_most("T_0 against t_0: the premise is empty", last, begin, role="correction")
-    C = theory.bias.polyak_constant(
-        step,
-        **numbers,
-        omegas=omegas,
-        excess=upsilon,
-        norm=length(start),
-        along=inner(start, at.margin.W) / at.width,
-    )
-    cosine = svm.correlation(np.array(path)[-1], at.margin.W)
-    bound = theory.bias.rate_bound(np.maximum(last, 3.0), C)
-    yield at_least("cosine at the end, against a vacuous bound", cosine, bound, role="correction")
-    yield at_least("cosine at the end", cosine, 0.9, role="correction")
+    what = "T_0, the last step with attention at most beta, against t_0"
+    yield at_most(what, run.last, begin, role="correction")
+    along = inner(start, at.margin.W) / at.width
+    state: dict[str, Any] = {"excess": run.upsilon, "norm": length(start), "along": along}
+    C = theory.bias.polyak_constant(run.step, **numbers, omegas=run.omegas, **state)
+    allowed = 1.0 - theory.bias.rate_bound(np.maximum(t, 3.0), C)
+    miss = np.where(run.running & (t >= 3.0), 1.0 - svm.correlation(run.W, at.margin.W), 0.0)
+    yield at_most("1 - cosine at all times up to T_0, whatever t_0", miss, allowed)
+    # the proof of Theorem 5 with steps of at most eta / omega_1, at times that no run has
+    t = begin * np.geomspace(1.0, 1e6, 100)[:, None]
+    least = theory.bias.norm_bounds(t, run.step, **numbers)[0] / slow
+    longest = run.step / run.omegas[0]
+    behind = longest * theory.bias.epsilon_schedule(t, run.step, **numbers) * t
+    behind = behind + longest**2 * t / (2.0 * least)
+    spent = np.cumsum((behind[1:] + behind[:-1]) / 2.0 * np.diff(np.log(t), axis=0), axis=0)
+    allowed = 1.0 - theory.bias.rate_bound(t[1:], C)
+    what = "what the proof spends up to t, over the least norm"
+    yield at_most(what, spent / least[1:], allowed, role="correction")
+
+
+def _no_time() -> Iterator[Measurement]:
+    """One sample with opposite tokens, scores of many sizes, from zero: is t_0 ever before T_0?"""
+    gaps = np.array([1.0, 3.0, 10.0, 30.0, 100.0])
+    X = np.ones((gaps.size, 1, 2, 1)) * np.array([1.0, -1.0])[:, None]
+    at = setting(problems.TokenProblem(X, X[..., 0, :], np.ones((gaps.size, 1)), gaps[:, None] / 2))
+    for beta in (0.6, 0.9, 0.99):
+        run = _polyak(at, beta, np.zeros((gaps.size, 1, 1)))
+        ratio = _begins(at, run) / np.maximum(run.last, 1.0)
+        what = f"t_0 over T_0, one sample, gaps from 1 to 100, beta = {beta:g}"
+        yield at_least(what, ratio, 1.0, role="correction")

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most
+from attnbook.claims._measure import Measurement, at_least, at_most, rarely
 from attnbook.claims.bias import _instances as data
 from attnbook.claims.bias._instances import FIXED, Setting, length, setting
 from attnlab import optim, problems, svm
@@ -43,10 +43,10 @@ def lemma_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             scale = theory.bias.initial_scale(step, at.B, at.width, d=d, T=T, k=k)
             W = scale[:, None, None] * drawn
             missed = (at.attention(W) < 1.0 / (k * T)).any(axis=-1)
-            yield at_most(f"share below 1/(kT), {name} term, k={k}", missed.mean(), allowed)
+            yield rarely(f"share below 1/(kT), {name} term, k={k}", missed, allowed)
             far = length(W) > theory.bias.initial_norm(step, at.B, at.width)
             if name == "second":
-                yield at_most(f"share of larger norms, k={k}", far.mean(), allowed)
+                yield rarely(f"share of larger norms, k={k}", far, allowed)
             else:
                 wide = (at.attention(30.0 * W) < 1.0 / (k * T)).any(axis=-1)
                 yield at_most(

@@ -208,6 +208,14 @@ class Descent:
     times: Array
     W: Array
 
+    def onward(self, t: Array) -> Array:
+        """Later iterates, on the line along W_mm that the run has become: times first.
+
+        Once the unit gradient is W_mm's direction it stays so: steps need not be taken one by one.
+        """
+        more = self.step * (t - self.times[-1]) / self.at.width[:, None]
+        return np.asarray(self.W[-1] + more.T[..., None, None] * self.at.margin.W)
+
 
 @functools.lru_cache(maxsize=8)
 def descent(

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, exponent, slope
 from attnbook.claims.encoder._instances import (
     Network,
     Pieces,
@@ -28,6 +28,7 @@ from attnlab.checks import Array
 from attnlab.models import Encoder, Params
 
 WIDTHS = np.array([100, 300, 1000, 3000, 10000])
+SAMPLES = np.array([4, 8, 16, 32, 48])
 
 
 def at_a_kink(rng: np.random.Generator, trials: int) -> Pieces:
@@ -210,8 +211,40 @@ def conditions(
     return found
 
 
+def over_samples(
+    rng: np.random.Generator, init: str, scaling: str, role: str, *, growing: bool = False
+) -> Iterator[Measurement]:
+    r"""Exponents of N in (2) and (3), with $\alpha$ taken out: its own N is Lemma 15's.
+
+    Tokens are orthonormal, so that samples do not become similar as they become many. With the
+    exponent 1/2 of $d_m$ in both, N^-1 and N^-1.5 ask for widths of order N^2 and N^3.
+    """
+    e, width, trials = theory.encoder, 256, 8
+    basis = np.eye(2 * int(SAMPLES[-1]))
+    second, third = [], []
+    for N in SAMPLES:
+        X = np.broadcast_to(basis[: 2 * N].reshape(N, 2, -1), (trials, N, 2, len(basis)))
+        drawn = problems.SequenceProblem(X, rng.choice([-1.0, 1.0], (trials, N)))
+        model = models.Encoder(width, init, scaling, "sum", "half_sum")
+        params = model.init(drawn, rng)
+        radius = float(width) ** 0.5 if growing else 1.0
+        b, alpha = e.bars(model, drawn, params, radius=radius), e.alpha(model, params, drawn)
+        off = model.forward(params, drawn) + drawn.y  # every error is 1: the loss is N/2
+        loss = half_sum(model, params, relabelled(drawn, off))
+        second.append(np.median(e.condition_2(b, alpha, loss, radius) / alpha**2))
+        third.append(np.median(e.condition_3(b, alpha, loss) / alpha**3))
+    name = f"{init}, tau_0 {scaling}, N from 4 to 48"
+    for what, found, power in (
+        ("(2) over alpha^2", second, -1.0),
+        ("(3) over alpha^3", third, -1.5),
+    ):
+        words = f"exponent of N in {what}, {name}"
+        yield exponent(words, SAMPLES, found, power, within=0.05, decades=1.0, role=role)
+
+
 @measures("encoder.theorem-1", instances=10)
 def theorem_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    yield from over_samples(rng, "lecun", "sqrt", "statement")
     for init, scaling, third in (
         ("lecun", "sqrt", 0.4),
         ("he", "sqrt", 0.4),

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, rarely, slope
 from attnbook.claims.encoder._instances import Network, frobenius, median_exponent, pieces
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
@@ -214,7 +214,7 @@ def _one_long_token(rng: np.random.Generator, trials: int) -> Iterator[Measureme
         bound = theory.encoder.lemma_16_gap(1, T, 1, C_x, entry, printed=printed)
         name = "d_s" if printed else "d_s^2"
         what = f"share of trials above the bound with {name}, against delta"
-        yield at_most(what, (found > bound).mean(), delta, role=role)
+        yield rarely(what, found > bound, delta, role=role)
 
 
 def _root_of_the_logarithm() -> Iterator[Measurement]:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from attnbook import theory
-from attnbook.claims._measure import Measurement, at_most
+from attnbook.claims._measure import Measurement, vanishes
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
 from attnlab.models import Encoder, Params
@@ -241,4 +241,4 @@ def same(
     gap = np.sqrt(((found - truth) ** 2).sum(axis=over))
     size = np.sqrt((truth**2).sum(axis=over))
     apart = gap / np.maximum(size, 1e-2 * np.sqrt((size**2).mean()))
-    return at_most(f"{what}, relative distance", apart, within, role=role)
+    return vanishes(f"{what}, relative distance", apart, within=within, role=role)

@@ -8,8 +8,8 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, slope
-from attnbook.claims.encoder._convergence import WIDTHS, conditions, mean_decay
+from attnbook.claims._measure import Measurement, at_least, at_most, slope, vanishes
+from attnbook.claims.encoder._convergence import WIDTHS, conditions, mean_decay, over_samples
 from attnbook.claims.encoder._instances import frobenius, median_exponent, network
 from attnlab import models, ntk, optim, problems
 from attnlab.checks import Array
@@ -36,7 +36,7 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     relu, step = ntk.arc_cosine(phi)
     printed = drawn.T**2 * (relu + step @ (phi @ phi.mT))
     asymmetric = frobenius(printed - printed.mT) / frobenius(printed)
-    yield at_most("asymmetry of the printed kernel", asymmetric, 1e-9)
+    yield vanishes("asymmetry of the printed kernel", asymmetric, within=1e-9)
     for pooling, limit in (
         ("sum", ntk.limiting_encoder(drawn, pooling="sum")),
         ("mean", ntk.limiting_encoder(drawn)),
@@ -110,6 +110,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         yield at_least(
             f"exponent of {key}'s margin, constants sqrt(d_m)", grows, 0.4, role="correction"
         )
+    yield from over_samples(rng, "ntk", "linear", "correction", growing=True)
     e = theory.encoder
     model, params, drawn = network(
         rng, instances, n=6, T=3, d=24, width=1000, init="ntk", scaling="linear", pooling="mean"

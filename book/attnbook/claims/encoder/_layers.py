@@ -99,7 +99,7 @@ def layer_moves(rng: np.random.Generator, trials: int) -> Iterator[Pair]:
 
 @measures("encoder.lemma-9", instances=60)
 def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    e, most = theory.encoder, []
+    e, most, looks = theory.encoder, [], []
     for name, model, one, two, problem in layer_moves(rng, instances):
         gap = frobenius(model.features(two, problem) - model.features(one, problem))
         b, by = e.bars(model, problem, one, two), moves(one, two)
@@ -112,7 +112,14 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             less = frobenius(mean.features(two, problem) - mean.features(one, problem))
             same = e.bars(mean, problem, one, two)
             most.append(less / e.lemma_9_bound(same, by["W_Q"], by["W_K"], by["W_V"]))
+            turned = two | {name: one[name] for name in ("W_V", "w_O")}
+            gone = frobenius(model.features(turned, problem) - model.features(one, problem))
+            still = e.bars(model, problem, one, turned)
+            half = e.lemma_9_bound(still, by["W_Q"], by["W_K"], 0.0)
+            looks.append((gone, half))
     yield at_most("move of F_pre over its bound", np.stack(most), 1.0)
+    gone, half = np.array(looks).swapaxes(0, 1)
+    yield at_most("move of F_pre where queries and keys alone move", gone, half)
 
 
 @measures("encoder.lemma-10", instances=60)
@@ -154,11 +161,20 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     e = theory.encoder
     worst: dict[str, list[Array]] = {}
+    long: dict[str, list[Array]] = {"W_Q": [], "W_K": []}
     for _, (model, params, problem) in networks(rng, instances):
         found = gradient_shares(model, params, problem)
         for key, share in found.items():
             if problem.T > 1 or key in ("W_V", "w_O"):
                 worst.setdefault(key, []).append(share)
+        slanted = params | {"W_Q": 100.0 * params["W_Q"], "W_K": params["W_K"] / 100.0}
+        found = gradient_shares(model, slanted, problem)
+        for key in long:
+            if problem.T > 1:
+                long[key].append(found[key])
+    for key, shares in long.items():
+        words = f"gradient in {key} over its bound, queries 10,000 times longer than keys"
+        yield at_most(words, np.stack(shares), 1.0)
     for key, shares in worst.items():
         yield at_most(f"gradient in {key} over its bound", np.stack(shares), 1.0)
         if key in ("W_Q", "W_K"):

@@ -8,14 +8,13 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, slope
+from attnbook.claims._measure import Measurement, at_least, at_most, slope, vanishes
 from attnbook.claims.encoder._instances import network
 from attnlab import models, ntk, problems
 from attnlab.checks import Array
 from attnlab.problems import SequenceProblem
 
 SAMPLES = np.array([81, 810, 8100])  # from d^4 on, for d = 3
-ROUNDING = 1e-12
 
 
 def tokens(rng: np.random.Generator, n: int, d: int, T: int = 1) -> SequenceProblem:
@@ -131,4 +130,4 @@ def lemma_19(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         )
         exact = factor * (phi**2).sum(axis=-1).mean(axis=-1)
         what = "distance of tr K / N from the mean squared length"
-        yield at_most(what, np.abs(trace / exact - 1.0), ROUNDING, role="correction")
+        yield vanishes(what, np.abs(trace / exact - 1.0), role="correction")

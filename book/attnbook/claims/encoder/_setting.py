@@ -10,6 +10,7 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
 from attnlab import problems
+from attnlab.checks import Array
 
 FALSE_ALARM = 1e-8
 
@@ -31,12 +32,19 @@ def assumption_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_most("C_x of tokens of length 2, against 1", double, 1.0, role="outside")
 
 
+def sentences(rng: np.random.Generator, many: int, T: int, d: int) -> Array:
+    """Gaussian tokens, ``(many, T, d)``."""
+    return rng.standard_normal((many, T, d))
+
+
 @measures("encoder.assumption-2")
 def assumption_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     for T, d in ((4, 4), (4, 10)):
-        X = rng.standard_normal((instances, T, d))
+        X = sentences(rng, instances, T, d)
         smallest = np.linalg.svd(X, compute_uv=False)[:, -1] / np.linalg.norm(X, axis=(-2, -1))
         yield at_least(f"smallest singular value, d_s={T} d={d}", smallest, 0.0, strictly=True)
+        rank = np.linalg.matrix_rank(X)
+        yield equal(f"rank, d_s={T} d={d}", rank, T)
     X = rng.standard_normal((instances, 100, 1))
     rank = np.linalg.matrix_rank(X)
     yield at_least("rank with d_s=100 and d=1, against d_s", rank, 100, role="outside")

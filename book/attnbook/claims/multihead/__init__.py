@@ -4,6 +4,7 @@
 from attnbook.claims.multihead import _formulas as _formulas
 from attnbook.claims.multihead import _loss as _loss
 from attnbook.claims.multihead import _training as _training
+from attnbook.claims.multihead import _few_heads as _few_heads
 from attnbook.claims.multihead import _descent as _descent
 from attnbook.claims.multihead import _generalization as _generalization
 from attnbook.claims.multihead import _good as _good

@@ -170,7 +170,9 @@ def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
                 K=K,
             )
             shares.append(path.losses[1:].mean(axis=0) / bound)
-    yield at_least("falls in units of eta/2 |gradient|^2 (the premise)", np.concatenate(falls), 1.0)
+    yield at_least(
+        "falls in units of eta/2 |gradient|^2", np.concatenate(falls), 1.0, role="premise"
+    )
     yield at_most("mean loss, as a share of the bound", np.concatenate(shares), 1.0)
 
 
@@ -198,8 +200,10 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             used.append(np.max(share, axis=0)[kept])
             falls.append(drop[:, kept].ravel())
             shares.append((path.losses[1:].mean(axis=0) / bound)[kept])
-    yield at_least("falls in units of eta/2 |gradient|^2 (the premise)", np.concatenate(falls), 1.0)
-    yield at_most("share of the admissible distance (the premise)", np.concatenate(used), 1.0)
+    yield at_least(
+        "falls in units of eta/2 |gradient|^2", np.concatenate(falls), 1.0, role="premise"
+    )
+    yield at_most("share of the admissible distance", np.concatenate(used), 1.0, role="premise")
     yield at_most("mean loss, as a share of the bound", np.concatenate(shares), 1.0)
 
 
@@ -214,9 +218,9 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         ratios.append(_farthest(found.path, found.target) / distance)
         rises.append(np.diff(found.path.losses, axis=0).max(axis=0))
     yield at_most(
-        "eta max(K L(target), L(start)) / distance^2 (the premise)", np.array(budgets), 1.0
+        "eta max(K L(target), L(start)) / distance^2", np.array(budgets), 1.0, role="premise"
     )
-    yield at_most("largest rise of the loss (the premise)", np.array(rises), 0.0)
+    yield at_most("largest rise of the loss", np.array(rises), 0.0, role="premise")
     ratio = np.concatenate(ratios)
     yield at_most("farthest iterate, in distances of the start", ratio, radius())
     yield at_most("farthest iterate", ratio, radius(sharp=True), role="correction")

@@ -23,9 +23,24 @@ def left_over(params: Params, drawn: SequenceProblem) -> Array:
     return np.asarray(1.0 - kept.min(axis=-1))
 
 
+def _adverse(drawn: SequenceProblem, *, scale: float, S: float, Z: float) -> Array:
+    """Margin over (11), all noise pointing against the label, with the mass that is missed."""
+    source = instance.patterns(drawn)
+    params = theory.multihead.theta_opt(source, scale)
+    row = np.asarray(theory.multihead.U_star(source)[0])
+    against = -Z / S * row / np.linalg.norm(row) * 2.0**0.5
+    quiet = ~instance.carrying(drawn)[..., None]
+    X = np.where(quiet, drawn.y[:, None, None] * against, drawn.X)
+    worst = SequenceProblem(X, drawn.y, relevant=drawn.relevant, source=drawn.source)
+    maps = instance.ONE.attention(params, worst)[..., 0, :, :]
+    gone = (maps * quiet[..., 0][..., None, :]).sum(axis=-1).mean(axis=-1)
+    gamma = theory.multihead.gamma_attn(10, S, gone, Z)
+    return np.asarray(worst.y * instance.ONE.forward(params, worst) / gamma)
+
+
 @measures("multihead.proposition-3")
 def proposition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    missed, slack = [], []
+    missed, slack, adverse = [], [], []
     for zeta, S, M in ((0.1, 2.0, 2), (0.3, 1.0, 1), (0.5, 3.0, 4)):
         Z = S**2 / 8.0
         for level, corners in ((0.0, False), (Z, False), (Z, True)):
@@ -38,10 +53,14 @@ def proposition_3(rng: np.random.Generator, instances: int) -> Iterator[Measurem
                 missed.append(left_over(params, drawn) / eps)
                 gamma = theory.multihead.gamma_attn(10, S, eps, level)
                 slack.append(drawn.y * instance.ONE.forward(params, drawn) / gamma)
+            if corners:
+                adverse.append(_adverse(drawn, scale=0.3 * scale, S=S, Z=level))
     yield at_most("attention that is missed, in units of eps", np.concatenate(missed), 1.0)
     yield at_least("attention that is missed", np.concatenate(missed), 0.0)
     yield at_least("margin, in units of gamma_attn(eps)", np.concatenate(slack), 1.0)
     whole = theory.multihead.theta_opt(instance.patterns(drawn))
+    words = "margin over (11) with the mass that is really missed, noise against the label"
+    yield at_least(words, np.concatenate(adverse), 1.0)
     yield equal("length of U_opt and W_opt together", instance.length(whole), np.sqrt(2.0))
     # without noise the needed scale is known exactly
     drawn = instance.mixture(rng, n=instances)

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_most
+from attnbook.claims._measure import Measurement, at_most, vanishes
 from attnbook.claims.multihead import _instances as instance
 from attnlab import curvature, ntk
 from attnlab.checks import Array
@@ -48,23 +48,29 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     slope = (gU * along["U"][:, 0]).sum(axis=(-1, -2)) + (gW * along["W"][:, 0]).sum(axis=(-1, -2))
     size = np.hypot(_sizes(gU, 2), _sizes(gW, 2))
     error = np.abs(slope - (ahead - behind) / (2.0 * STEP)) / size
-    yield at_most("(1), (2): relative distance from central differences", error, 1e-6)
+    yield vanishes("(1), (2): relative distance from central differences", error, within=1e-6)
     exact = ntk.jacobian(instance.ONE, params, drawn)
-    yield at_most("(1): distance from the library's", _away(gU, exact["U"][:, 0, 0], 2), 1e-9)
-    yield at_most("(2): distance from the library's", _away(gW, exact["W"][:, 0, 0], 2), 1e-9)
+    yield vanishes(
+        "(1): distance from the library's", _away(gU, exact["U"][:, 0, 0], 2), within=1e-9
+    )
+    yield vanishes(
+        "(2): distance from the library's", _away(gW, exact["W"][:, 0, 0], 2), within=1e-9
+    )
     transposed = theory.multihead.model_gradient(X, W.swapaxes(-1, -2), U)[1]
-    yield at_most("(2) with W transposed", _away(transposed, gW, 2).max(), 1e-6, role="outside")
+    yield vanishes(
+        "(2) with W transposed", _away(transposed, gW, 2).max(), within=1e-6, role="outside"
+    )
 
     # the formulas for second derivatives, contracted as the lemma has it
     hessian = curvature.hessian(instance.ONE, params, drawn, of="output").blocks
     mixed = hessian["U", "W"].reshape(instances, 4, 3, 3, 3)
     third = theory.multihead.mixed_derivative(X, W, a, b)
     truth = np.einsum("ntpij,nt,np->nij", mixed, a, b)
-    yield at_most("(3): distance from the library's Hessian", _away(third, truth, 2), 1e-9)
+    yield vanishes("(3): distance from the library's Hessian", _away(third, truth, 2), within=1e-9)
     square = hessian["W", "W"].reshape(instances, 3, 3, 3, 3)
     fourth = theory.multihead.second_derivative(X, W, U, b, c)
     truth = np.einsum("npqij,np,nq->nij", square, b, c)
-    yield at_most("(4): distance from the library's Hessian", _away(fourth, truth, 2), 1e-9)
+    yield vanishes("(4): distance from the library's Hessian", _away(fourth, truth, 2), within=1e-9)
 
     # ... and against central differences of the gradients
     turn = rng.standard_normal(W.shape)
@@ -72,10 +78,10 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     behind_U, behind_W = theory.multihead.model_gradient(X, W - STEP * turn, U)
     means = np.einsum("nt,ntp,np->n", a, ahead_U - behind_U, b) / (2.0 * STEP)
     error = np.abs((third * turn).sum(axis=(-1, -2)) - means) / (_sizes(third, 2) + 1e-3)
-    yield at_most("(3): relative distance from central differences", error, 1e-6)
+    yield vanishes("(3): relative distance from central differences", error, within=1e-6)
     moved = np.einsum("np,npq,nq->n", b, ahead_W - behind_W, c) / (2.0 * STEP)
     error = np.abs((fourth * turn).sum(axis=(-1, -2)) - moved) / (_sizes(fourth, 2) + 1e-3)
-    yield at_most("(4): relative distance from central differences", error, 1e-6)
+    yield vanishes("(4): relative distance from central differences", error, within=1e-6)
 
 
 def _largest(problem: SequenceProblem, params: Params) -> Array:

@@ -109,10 +109,12 @@ def descend(
     return Path(model, problem, iterates, run.history["loss"], heads)
 
 
-def separable(rng: np.random.Generator, *, trials: int, n: int = 3, T: int = 2) -> SequenceProblem:
-    """Tokens of one feature, no longer than 1, whose mean has the sign of the label."""
+def separable(
+    rng: np.random.Generator, *, trials: int, n: int = 3, T: int = 2, least: float = 0.6
+) -> SequenceProblem:
+    """Tokens of one feature, from ``least`` to 1 long, whose mean has the sign of the label."""
     y = rng.choice([-1.0, 1.0], size=(trials, n))
-    X = rng.uniform(0.6, 1.0, size=(trials, n, T))
+    X = rng.uniform(least, 1.0, size=(trials, n, T))
     X[..., 0] = 1.0
     return SequenceProblem((y[..., None] * X)[..., None], y)
 
@@ -170,10 +172,50 @@ def premise(
 
 
 @dataclass(frozen=True)
-class Realizable:
-    """A run under the premises of Corollaries 3 and 4."""
+class Long:
+    """The mean and the last loss of a long run, and how far it came: one number a trial."""
 
-    path: Path
+    mean: Array
+    last: Array
+    distance: Array
+
+
+def long_run(problem: SequenceProblem, eta: Array | float, K: int, *, heads: float) -> Long:
+    r"""`descend` from zero for two tokens of one feature, written out: tens of thousands of steps.
+
+    Token $i$ looks at token 1 with weight $s_i=\sigma(Wx_i(x_1-x_0))$, so that
+    $o_i=x_0+s_i(x_1-x_0)$, $\Phi=\sum_iU_io_i$ and
+    $\partial\Phi/\partial W=\sum_iU_is_i(1-s_i)x_i(x_1-x_0)^2$.
+    """
+    x, y = problem.X[..., 0], problem.y
+    apart = (x[..., 1] - x[..., 0])[..., None]
+    turn, bend, first = x * apart, x * apart**2, x[..., :1]
+    ratio = theory.multihead.one_head_steps(1.0, round(heads))
+    sizes = np.broadcast_to(np.asarray(eta, float), problem.trials)
+    step_U, step_W = (part * sizes / problem.n for part in ratio)
+    U, W = np.zeros((*problem.trials, 2)), np.zeros(problem.trials)
+    total = last = np.zeros(problem.trials)
+    for k in range(K + 1):
+        s = 1.0 / (1.0 + np.exp(-W[..., None, None] * turn))
+        seen = first + s * apart
+        signed = y * (seen * U[..., None, :]).sum(axis=-1)
+        odds = np.exp(-signed)
+        last = np.log1p(odds).mean(axis=-1)
+        total = total + last if k else total  # the start is no iterate
+        if k < K:
+            pull = y * odds / (1.0 + odds)
+            W_pull = ((pull[..., None] * s * (1.0 - s) * bend).sum(axis=-2) * U).sum(axis=-1)
+            U = U + step_U[..., None] * (pull[..., None] * seen).sum(axis=-2)
+            W = W + step_W * W_pull
+    far = np.sqrt((U**2).sum(axis=-1) + heads * W**2)
+    return Long(total / K, last, far)
+
+
+@dataclass(frozen=True)
+class Realizable:
+    """What a run under the premises of Corollaries 3 and 4 is made of."""
+
+    problem: SequenceProblem
     H: int
     reach: Array
     eta: Array
@@ -199,5 +241,4 @@ def realizable(
     start_loss = instance.ONE.value_and_grad(start, problem)[0]
     eta = bound.realizable_step(1.0 / best.margin, start_loss, rho)
     target = {name: reach[:, None, None, None] * part for name, part in best.direction.items()}
-    path = descend(instance.ONE, problem, eta, K, start=start, heads=H)
-    return Realizable(path, H, reach, eta, instance.ONE.value_and_grad(target, problem)[0])
+    return Realizable(problem, H, reach, eta, instance.ONE.value_and_grad(target, problem)[0])

@@ -5,6 +5,7 @@ from attnbook.claims.svm import _existence as _existence
 from attnbook.claims.svm import _paths as _paths
 from attnbook.claims.svm import _landscape as _landscape
 from attnbook.claims.svm import _global as _global
+from attnbook.claims.svm import _turning as _turning
 from attnbook.claims.svm import _first_step as _first_step
 from attnbook.claims.svm import _local as _local
 from attnbook.claims.svm import _cones as _cones

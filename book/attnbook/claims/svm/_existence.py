@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, vanishes
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, problems, svm
 from attnlab.checks import Array, IntArray
@@ -74,7 +74,9 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             outside = W - W @ rows.swapaxes(-1, -2) @ rows
             share = np.linalg.norm(outside, axis=(-2, -1)) / np.linalg.norm(W, axis=(-2, -1))
             where = f"{norm}, n={n} T={T} d={d}"
-            yield at_most(f"share of the solution outside the span of z, {where}", share, 1e-7)
+            yield vanishes(
+                f"share of the solution outside the span of z, {where}", share, within=1e-7
+            )
             values = np.linalg.svd(W, compute_uv=False)
             rank = (values > 1e-6 * values[..., :1]).sum(axis=-1)
             yield at_most(f"rank of the solution, {where}", rank, min(n, bound))
@@ -84,7 +86,7 @@ def lemma_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     G = rng.standard_normal(W.shape)
     more = W + G - G @ span.swapaxes(-1, -2) @ span
     kept = np.abs(theory.svm.token_margins(drawn, more) - theory.svm.token_margins(drawn, W))
-    yield at_most("what leaving the span changes of the margins", kept, 1e-9)
+    yield vanishes("what leaving the span changes of the margins", kept, within=1e-9)
     rank = np.linalg.matrix_rank(more, tol=1e-6)
     yield at_most("rank of a feasible W that is not of least norm", rank, 2, role="outside")
 
@@ -127,31 +129,43 @@ def claim_e2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         ("row", A @ off, "correction"),
     ):
         seen = np.abs(cases.inner(earlier, inside[:, None])).max(axis=-1)
-        yield at_most(
-            f"{what} space in Z: inner product with an earlier feature", seen, 1e-9, role=role
+        yield vanishes(
+            f"{what} space in Z: inner product with an earlier feature",
+            seen,
+            within=1e-9,
+            role=role,
         )
     others = np.arange(T) != alpha[:, -1, None]
     wanted = F[:, -1] @ off[:, None]
     left = np.take_along_axis(drawn.X[:, -1], alpha[:, -1, None, None], axis=-2) - drawn.X[:, -1]
     rows = left[..., :, None] * bar[:, None, None, :]
     gone = cases.norm(wanted - rows)[others]
-    yield at_most(
-        "projected features, (x_alpha - x_t) times z-bar: distance", gone, 1e-9, role="correction"
+    yield vanishes(
+        "projected features, (x_alpha - x_t) times z-bar: distance",
+        gone,
+        within=1e-9,
+        role="correction",
     )
     single = drawn.X[:, -1][..., :, None] * drawn.z[:, -1][:, None, None, :]
     gone = cases.norm(single @ off[:, None] - rows)[others]
-    yield at_most("projected x_t times z, the same: distance", gone, 1e-9)
+    yield vanishes("projected x_t times z, the same: distance", gone, within=1e-9)
+
+
+def beside(rng: np.random.Generator, A: Array, q: int) -> Array:
+    """Rows: an orthonormal basis of a random subspace, of q dimensions, of the null space of A."""
+    many, n, p = A.shape
+    null = np.linalg.svd(A)[2][:, n:]
+    mix = np.linalg.qr(rng.standard_normal((many, p - n, q)))[0]
+    return np.asarray(mix.swapaxes(1, 2) @ null)
 
 
 @measures("svm.lemma-17", instances=200)
 def lemma_17(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     n, m, p, q = 4, 3, 12, 5
     A = rng.standard_normal((instances, n, p))
-    null = np.linalg.svd(A)[2][:, n:]  # rows: a basis of the null space
-    mix = np.linalg.qr(rng.standard_normal((instances, p - n, q)))[0]
-    P = mix.swapaxes(1, 2) @ null  # an orthonormal basis of a subspace
+    P = beside(rng, A, q)
     for size in (1.0, 1e-4):
-        inside = rng.standard_normal((instances, m, q)) @ P
+        inside = rng.standard_normal((instances, m, P.shape[1])) @ P
         B = rng.standard_normal((instances, m, n)) @ A + size * inside
         seen = np.linalg.matrix_rank(B @ P.swapaxes(1, 2), tol=1e-9)
         yield equal(f"rank of the rows of B on P, part {size:g}", seen, m)

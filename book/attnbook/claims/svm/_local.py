@@ -10,10 +10,11 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
 from attnbook.claims.svm import _cases as cases
+from attnbook.claims.svm._long import LATE, arrives, descent
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array, IntArray
 
-DEEP = 30.0  # times R of (74): the proof needs a radius that grows with 1/mu, and gives no number
+EARLY = (10, 20, 40, 80, 160)  # bundles of steps soon after the start
 
 
 @measures("svm.definition-2", instances=200)
@@ -59,49 +60,60 @@ def local_selections(
     return many, alpha, svm.locally_optimal(many, alpha)
 
 
-def stays(
+def in_the_cone(
+    what: str, problem: problems.TokenProblem, W_mm: Array, alpha: IntArray
+) -> Iterator[Measurement]:
+    """Inequalities 68 at the worst matrices of the cone, for each token its own."""
+    constants = theory.svm.local_constants(problem, W_mm, alpha)
+    near = svm.locally_optimal(problem, alpha).neighbours
+    F = theory.svm.features(problem, alpha)
+    along = theory.svm.token_margins(problem, W_mm, alpha)
+    length = constants.norm[:, None, None]
+    across = np.sqrt(np.maximum((cases.norm(F) * length) ** 2 - along**2, 0.0))
+    mu = constants.mu[:, None, None]
+    swing = np.sqrt(mu * (2.0 - mu)) * across
+    low, high = (1.0 - mu) * along - swing, (1.0 - mu) * along + swing
+    yield at_least(f"{what}: least margin of a support token in the cone, 1/2", low[near], 0.5)
+    yield at_most(f"{what}: largest margin of one, 3/2", high[near], 1.5)
+
+
+def from_the_edge(
+    what: str,
     problem: problems.TokenProblem,
     W_mm: Array,
-    constants: theory.svm.LocalConstants,
+    alpha: IntArray,
     rng: np.random.Generator,
-    what: str,
+    *,
+    leaves: bool = False,
 ) -> Iterator[Measurement]:
-    """From the edge of the cone: small steps stay inside, and larger ones arrive."""
-    # lengths are measured in sqrt(mu) R, the width of each trial's cone where it begins
-    R, mu = constants.radius, constants.mu
-    width = np.sqrt(mu) * R
-    big = cases.in_units(problem, width)
-    model, start = models.Attention(), cases.scaled(R / width, cases.edge(W_mm, mu, rng))
-    wanted = {"misfit": lambda params, _: cases.misfit(params["W"], W_mm)}
-    # of a unit gradient c = 1, and rho is its cosine with W_alpha
-    small = optim.NormalizedGD(float((theory.svm.cone_step(mu, mu / 2.0, 0.9, 1.0) / width).min()))
-    deep = {"W": DEEP * start}
-    near = optim.train(model, big, small, 1000, params=deep, record=[wanted], every=10)
-    gaps = near.history["misfit"]
-    yield equal(f"{what}: 1 - correlation at the start, mu", gaps[0], mu, within=1e-6)
-    yield at_most(f"{what}: 1 - correlation over 1,000 small steps, mu", gaps, mu * (1 + 1e-6))
-    larger, begin = optim.NormalizedGD(0.5), {"W": start}
-    far = optim.train(
-        model, big, larger, 10_000, params=begin, record=[wanted, "norm"], every=10_000
-    )
-    norm, gaps = far.history["norm_W"][-1] / far.history["norm_W"][0], far.history["misfit"]
-    yield at_least(f"{what}: norm after 10,000 larger steps, in units of R", norm, 10.0)
-    yield at_most(f"{what}: 1 - correlation then, mu / 10", gaps[-1], mu / 10.0)
+    """Gradient descent from the edge of the cone, where it begins: at R of (74)."""
+    constants = theory.svm.local_constants(problem, W_mm, alpha)
+    start = cases.scaled(constants.radius, cases.edge(W_mm, constants.mu, rng))
+    places = descent(problem, start, EARLY + LATE)
+    gaps = [cases.misfit(place.W, W_mm) / constants.mu for place in places]
+    what = f"{what}, from R of (74)"
+    yield at_most(f"{what}: 1 - correlation at the end, mu", gaps[-1], 1.0)
+    yield from arrives(what, places[len(EARLY) :], W_mm)
+    if leaves:  # to stay inside takes a longer R
+        out = np.max(gaps[: len(EARLY)])
+        yield at_most(f"{what}: largest 1 - correlation soon after, mu", out, 1.0, role="outside")
 
 
-@measures("svm.theorem-7", instances=30)
+@measures("svm.theorem-7", instances=12)
 def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    drawn = problems.sphere(n=2, T=3, d=6, min_gap=0.1, trials=8 * instances, rng=rng)
-    many, alpha, found = local_selections(drawn, 4 * instances)
-    wide = theory.svm.local_constants(many, found.margin.W, alpha).mu > 1e-5
+    drawn = problems.sphere(n=2, T=3, d=6, min_gap=0.1, trials=20 * instances, rng=rng)
+    many, alpha, found = local_selections(drawn, 10 * instances)
+    wide = theory.svm.local_constants(many, found.margin.W, alpha).mu > 2e-4
     index = np.flatnonzero(wide)[:instances]
-    yield from _theorem_7(many.trial(index), alpha[index], found.margin.W[index], rng, "local")
-    bad = problems.bad_direction()
-    bad = cases.copies(bad, 4)
-    wrong = np.ones((4, 2), int)
-    yield from _theorem_7(
-        bad, wrong, svm.attention_svm(bad, wrong).W, rng, "no support in sample 2"
-    )
+    many, alpha, W = many.trial(index), alpha[index], found.margin.W[index]
+    yield from _no_rest("local", many, W, alpha, rng)
+    yield from in_the_cone("local", many, W, alpha)
+    yield from in_the_cone("two features nearly opposed", *_wide_apart())
+    yield from from_the_edge("local", many, W, alpha, rng, leaves=True)
+    bad, wrong = cases.copies(problems.bad_direction(), 1), np.ones((1, 2), int)
+    W = svm.attention_svm(bad, wrong).W
+    yield from _no_rest("no support in sample 2", bad, W, wrong, rng)
+    yield from from_the_edge("no support in sample 2", bad, W, wrong, rng)
     many, alpha = cases.every(drawn)
     found = svm.locally_optimal(many, alpha)
     good = ~found.as_printed & (found.margin.norm < 8.0)
@@ -126,21 +138,27 @@ def theorem_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("|grad L| at random W, c of (13)", cases.norm(np.array(steep)), c)
 
 
-def _theorem_7(
-    problem: problems.TokenProblem, alpha: IntArray, W: Array, rng: np.random.Generator, what: str
+def _no_rest(
+    what: str, problem: problems.TokenProblem, W: Array, alpha: IntArray, rng: np.random.Generator
 ) -> Iterator[Measurement]:
-    model = models.Attention()
-    constants = theory.svm.local_constants(problem, W, alpha)
+    """No point of the cone is stationary."""
+    model, constants = models.Attention(), theory.svm.local_constants(problem, W, alpha)
     cosines = []
     for _ in range(30):
         opening = constants.mu * rng.random(problem.trials)
         size = constants.radius * 10.0 ** rng.uniform(0.0, 1.5, problem.trials)
         there = cases.scaled(size, cases.edge(W, opening, rng))
         cosines.append(cases.cosine(model, problem, there, W))
-    yield at_least(
-        f"{what}: cosine of -gradient and W_alpha in the cone", cosines, 0.0, strictly=True
-    )
-    yield from stays(problem, W, constants, rng, what)
+    what = f"{what}: cosine of -gradient and W_alpha in the cone"
+    yield at_least(what, cosines, 0.0, strictly=True)
+
+
+def _wide_apart() -> tuple[problems.TokenProblem, Array, IntArray]:
+    """Two samples whose features are long and nearly opposed: the cone is as narrow as need be."""
+    f = np.array([[20.0, 1.0], [-20.0, 1.0]]) / 2.0
+    pair = cases.copies(cases.pair(f, [[1.0, 0.0]] * 2, [1.0, 1.0], [0.0, 1.0]), 1)
+    alpha = np.zeros((1, 2), int)
+    return pair, svm.attention_svm(pair, alpha).W, alpha
 
 
 @measures("svm.assumption-d", instances=60)
@@ -152,7 +170,7 @@ def assumption_d(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     many, alpha = cases.every(inside)
     local = svm.locally_optimal(many, alpha).as_printed
     wrong = (alpha != many.optimal).any(axis=-1)
-    yield at_most("locally optimal selections that are not opt, where it holds", local[wrong], 0)
+    yield at_least("where it holds, selections but opt are not locally optimal", ~local[wrong], 1)
     yield at_least("opt is locally optimal", local[~wrong], 1)
     margin = svm.attention_svm(many, alpha)
     margins = theory.svm.token_margins(many, margin.W, alpha)
@@ -200,5 +218,5 @@ def conjecture_1(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         yield at_least(f"from {what}: least attention on an optimal token", best, 0.5)
         gaps = np.maximum(run.history["misfit"][1:], 1e-15)
         powers = [slope(steps, trial) for trial in gaps.T]
-        yield at_most(f"from {what}: 1 - correlation after 3,000 steps", gaps[-1], 0.02)
+        yield at_most(f"from {what}: 1 - correlation after 3,000 steps", gaps[-1], 1e-3)
         yield at_most(f"from {what}: its power of k, median", np.median(powers), -1.0)

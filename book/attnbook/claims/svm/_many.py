@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, vanishes
 from attnbook.claims.svm import _cases as cases
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array, BoolArray
@@ -55,7 +55,7 @@ def equation_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     known = theory.svm.equivalent_correlation(W, finite, general.W)
     yield equal("correlation, its closed form", near, known, within=1e-6)
     apart = cases.inner(finite, general.W) / cases.norm(finite) / general.norm
-    yield at_most("cosine of the finite part and the direction", np.abs(apart), 1e-9)
+    yield vanishes("cosine of the finite part and the direction", np.abs(apart), within=1e-9)
     one = svm.attention_svm(drawn, seen.argmax(axis=-1))
     single = svm.correlation(W, one.W).mean()
     yield at_least(
@@ -84,14 +84,16 @@ def equation_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     )
     first = chosen.argmax(axis=-1)
     margins = theory.svm.token_margins(drawn, direction, first)
-    yield at_most(
-        "spread of the direction's logits within the selection", np.abs(margins[chosen]), 1e-8
+    yield vanishes(
+        "spread of the direction's logits within the selection",
+        np.abs(margins[chosen]),
+        within=1e-8,
     )
     yield at_least("margins over the others, 1", margins[~chosen], 1.0 - 1e-9)
     lone = theory.svm.token_margins(drawn, svm.attention_svm(drawn, first).W, first)
     several = chosen.sum(axis=-1) > 1
     spread = np.abs(np.where(chosen, lone, 0.0)).max(axis=-1)[several]
-    yield at_most("the same of Att-SVM for one of them", spread, 1e-8, role="outside")
+    yield vanishes("the same of Att-SVM for one of them", spread, within=1e-8, role="outside")
 
 
 @measures("svm.lemma-6", instances=400)
@@ -111,25 +113,20 @@ def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_most(f"tokens selected, tau = {tau}", count, tau)
         force = 2.0 * curvature[:, None] * s - scores  # gradient of the objective at s
         level = (s * force).sum(axis=-1, keepdims=True)
-        yield at_least(f"least slope off the minimiser (tau = {tau}), 0", force - level, -1e-9)
+        falls = np.maximum(0.0, level - force)
+        yield vanishes(f"fall of the objective off its minimiser, tau = {tau}", falls)
         first, last = theory.svm.thresholds(scores, tau)
         yield at_most("lower sharp threshold, the paper's", first, low, role="correction")
         yield at_least("upper sharp threshold, the paper's", last, high, role="correction")
         for share, more in ((0.999, -1), (1.001, 1)):
             at = theory.svm.water_filling(scores, np.maximum(first * share, 1e-6))
-            yield equal(
-                f"two or more at {share} of the lower threshold",
-                (at > 0).sum(-1) > 1,
-                more > 0,
-                role="correction",
-            )
+            right = ((at > 0).sum(-1) > 1) == (more > 0)
+            words = f"two or more or not, at {share} of the lower threshold: as said"
+            yield at_least(words, right, 1.0, role="correction")
             at = theory.svm.water_filling(scores, last * share)
-            yield equal(
-                f"more than tau at {share} of the upper threshold",
-                (at > 0).sum(-1) > tau,
-                more > 0,
-                role="correction",
-            )
+            right = ((at > 0).sum(-1) > tau) == (more > 0)
+            words = f"more than tau or not, at {share} of the upper threshold: as said"
+            yield at_least(words, right, 1.0, role="correction")
     head = models.ConcaveHead(0.4)
     X = np.linalg.qr(rng.standard_normal((T, T)))[0]
     scores = X @ cases.unit(rng.standard_normal((1, T)))[0]

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, vanishes
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm._cones import cone_membership
 from attnlab import models, problems, svm
@@ -36,11 +36,8 @@ def definition_4(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         yield equal(f"{name}: margins of support tokens, 1", margins[seen], 1.0, within=1e-6)
         least = np.where(found.neighbours, cases.lead(drawn, alpha), np.inf).min(axis=(-1, -2))
         holds = np.asarray(found.as_printed)
-        yield equal(
-            f"{name}: outscores its support tokens, locally optimal",
-            least[seen.any((1, 2))] > 0.0,
-            holds[seen.any((1, 2))],
-        )
+        words = f"{name}: locally optimal if and only if it outscores its support tokens"
+        yield at_least(words, ((least > 0.0) == holds)[seen.any((1, 2))], 1.0)
         best = svm.locally_optimal(drawn)
         yield at_least(f"{name}: the optimal tokens are locally optimal", best.as_printed, 1.0)
         low = np.where(pick > 0.0, drawn.scores, np.inf).argmin(axis=-1)
@@ -59,7 +56,7 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     turn = np.linalg.qr(rng.standard_normal((*drawn.trials, 3, 3)))[0]
     turned = {"K": K @ turn, "Q": Q @ turn}
     there = cases.norm(turned["K"] - K) / cases.norm(K)
-    yield at_most("distance of two solutions with one product", there, 1e-6, role="outside")
+    yield vanishes("distance of two solutions with one product", there, within=1e-6, role="outside")
     cost = [(A**2 + B**2).sum(axis=(-1, -2)) / 2.0 for A, B in ((K, Q), turned.values())]
     yield equal("half the squares of both, R", np.array(cost), R, within=1e-5)
     yield equal(
@@ -115,10 +112,10 @@ def definition_5(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     first = margins[..., ::3].min(axis=-1) >= 0.05
     whole = margins.min(axis=-1) >= 0.05
     found = svm.in_cone(drawn, W, alpha, epsilon=0.05)
-    yield at_most(
-        "members by the printed formula (k = 1) that some position throws out", first & ~found, 0.0
-    )
-    yield equal("members with the minimum over positions, members", whole, found, role="correction")
+    what = "a member by the printed formula (k = 1) or not, as the definition says"
+    yield at_least(what, first == found, 1.0)
+    what = "a member by the minimum over positions or not, as the definition says"
+    yield at_least(what, whole == found, 1.0, role="correction")
     low, high = theory.svm.low_high(drawn, alpha)
     yield equal(
         "tokens in low, in high, selected, at every position",

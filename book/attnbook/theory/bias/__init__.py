@@ -46,7 +46,6 @@ from attnbook.theory.bias._joint import (
     joint_exponent,
     joint_log_waiting_time,
     joint_loss_bound,
-    joint_norm_bound,
     joint_norm_threshold,
     score_gap_bound,
 )
@@ -93,7 +92,6 @@ __all__ = [
     "joint_exponent",
     "joint_log_waiting_time",
     "joint_loss_bound",
-    "joint_norm_bound",
     "joint_norm_threshold",
     "joint_step",
     "joint_step_simple",

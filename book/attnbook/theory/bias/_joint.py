@@ -64,18 +64,6 @@ def joint_exponent(B: float, *, n: int, constant: float) -> float:
     return float(B * check.number("constant", constant, above=0.0) / np.sqrt(n))
 
 
-def joint_norm_bound(t: ArrayLike, step: float, B: ArrayLike, margin_norm: ArrayLike) -> Array:
-    r"""$\eta(2B^2\Lambda)^{-1}\log t$: the norm at least (bias, equation 55, decayed update).
-
-    >>> from attnbook import theory
-    >>> round(float(theory.bias.joint_norm_bound(1000, 0.5, 1.0, 2.0)), 4)
-    0.8635
-    """
-    steps, eta = given.times(t), check.number("step", step, above=0.0)
-    B, width = given.positive("B", B), given.positive("margin_norm", margin_norm)
-    return np.asarray(eta * np.log(steps) / (2.0 * B**2 * width))
-
-
 def joint_norm_threshold(
     eps: ArrayLike,
     B: ArrayLike,

@@ -40,6 +40,7 @@ from attnbook.theory.multihead._descent import (
 from attnbook.theory.multihead._first_phase import first_phase, first_phase_error
 from attnbook.theory.multihead._formulas import mixed_derivative, model_gradient, second_derivative
 from attnbook.theory.multihead._good import B2, B_Phi, H_min_p3, head_margin_bound
+from attnbook.theory.multihead._kept import H_min_kept, gap_bound_kept, kept_length, too_few_heads
 from attnbook.theory.multihead._mixture import (
     Gamma_eps,
     crossing,
@@ -74,6 +75,7 @@ __all__ = [
     "Gamma_eps",
     "H_min",
     "H_min_good",
+    "H_min_kept",
     "H_min_p3",
     "H_min_realizable",
     "U_star",
@@ -89,6 +91,7 @@ __all__ = [
     "gamma_attn",
     "gamma_lin",
     "gamma_star",
+    "gap_bound_kept",
     "generalization_bound",
     "gradient_U_bound",
     "gradient_W_bound",
@@ -98,6 +101,7 @@ __all__ = [
     "hessian_bound",
     "hoeffding",
     "iterate_radius",
+    "kept_length",
     "local_regret_bound",
     "mixed_derivative",
     "model_gradient",
@@ -119,5 +123,6 @@ __all__ = [
     "theta_opt",
     "theta_star",
     "token_bound",
+    "too_few_heads",
     "training_bound",
 ]

@@ -27,7 +27,6 @@ from attnbook.theory.svm._global import (
 )
 from attnbook.theory.svm._local import (
     LocalConstants,
-    cone_step,
     lemma_13_bounds,
     lemma_14_radius,
     local_constants,
@@ -51,6 +50,7 @@ from attnbook.theory.svm._softmax import (
     softmax_covariance,
 )
 from attnbook.theory.svm._tokens import features, score_gaps, span, token_margins
+from attnbook.theory.svm._turning import first_step_radius, safe_excess, turning_radius
 from attnbook.theory.svm._water_filling import thresholds, water_filling
 
 __all__ = [
@@ -58,7 +58,6 @@ __all__ = [
     "cone_distance",
     "cone_margins",
     "cone_radius",
-    "cone_step",
     "counting_dimension",
     "crossing_radius",
     "descent_step",
@@ -69,6 +68,7 @@ __all__ = [
     "excess_above",
     "excess_below",
     "features",
+    "first_step_radius",
     "guaranteed_decrease",
     "lemma_7_bound",
     "lemma_7_residual",
@@ -85,11 +85,13 @@ __all__ = [
     "opposing_threshold",
     "rank_bound",
     "reach",
+    "safe_excess",
     "score_constants",
     "score_gaps",
     "softmax_covariance",
     "span",
     "thresholds",
     "token_margins",
+    "turning_radius",
     "water_filling",
 ]

@@ -73,7 +73,7 @@ def lemma_12_radius(problem: TokenProblem, W_mm: ArrayLike, mu: ArrayLike) -> Ar
     """
     mu = positive("mu", mu)
     size, far = frobenius(matrices("W_mm", W_mm, problem)), reach(problem, W_mm, differences=True)
-    gap = _least_gap(problem)
+    gap = least_gap(problem)
     return np.asarray(size / mu * np.log(4.0 * problem.T * span(problem) * far / (mu * gap)))
 
 
@@ -122,7 +122,7 @@ def lemma_11_radius(
     """
     mu = positive("mu", mu)
     size, far = frobenius(matrices("W_mm", W_mm, problem)), reach(problem, W_mm, differences=True)
-    share, late = overtaking(problem, size, far, _least_gap(problem), pi, slope_ratio)
+    share, late = overtaking(problem, size, far, least_gap(problem), pi, slope_ratio)
     return np.asarray(np.maximum(size / mu * np.log(12.0 * share), late))
 
 
@@ -183,7 +183,8 @@ def overtaking(
     return share, np.asarray(norm / nu * np.log(8.0 * problem.n * ratio * share))
 
 
-def _least_gap(problem: TokenProblem) -> Array:
+def least_gap(problem: TokenProblem) -> Array:
+    r"""$\gamma_{\min}^{gap}$: the least lead of an optimal token, one number a trial."""
     gap = np.asarray(score_gaps(problem)[0].min(axis=-1))
     if not (gap > 0.0).all():
         raise check.fail("problem", "one optimal token in every sample", "a tie of scores")

@@ -144,28 +144,6 @@ def lemma_14_radius(
     return np.asarray(np.maximum(c.norm * slow * np.log(96.0 * share), late))
 
 
-def cone_step(mu: ArrayLike, epsilon: ArrayLike, rho: ArrayLike, steepest: ArrayLike) -> Array:
-    r"""$\zeta(\mu)=\frac{(\mu-\epsilon)\rho}{1-\mu}\frac1{c^2}$ (svm, Theorem 7, equation 83).
-
-    The largest one that keeps gradient descent in the cone of opening $\mu$, where
-    $\|\nabla\mathcal L\|\le c$ (``steepest``) and
-    $\rho\le-\frac1{1-\epsilon}\langle\nabla\mathcal L,W^{mm}_\alpha\rangle/\|W^{mm}_\alpha\|_F$.
-
-    >>> from attnbook import theory
-    >>> float(theory.svm.cone_step(0.5, 0.25, 0.1, 1.0))
-    0.05
-    """
-    mu, epsilon = check.frozen("mu", mu), check.frozen("epsilon", epsilon)
-    rho, c = check.frozen("rho", rho), check.frozen("steepest", steepest)
-    if not ((mu > 0.0) & (mu < 1.0)).all():
-        raise check.fail("mu", "numbers between 0 and 1", mu)
-    if not ((epsilon >= 0.0) & (epsilon < mu)).all():
-        raise check.fail("epsilon", "numbers from 0 to below mu", epsilon)
-    if not ((rho > 0.0).all() and (c > 0.0).all()):
-        raise check.fail("rho", "numbers above 0, as for steepest", rho)
-    return np.asarray((mu - epsilon) * rho / (1.0 - mu) / c**2)
-
-
 def support(problem: TokenProblem, W: Array, alpha: Any) -> tuple[BoolArray, BoolArray]:
     """Support tokens and the other ones that are not selected, ``(..., n, T)`` each."""
     rest, margins = others(problem, alpha), token_margins(problem, W, alpha)

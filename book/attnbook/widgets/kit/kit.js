@@ -1,7 +1,9 @@
 // What every explorable shares: its frame, controls, state, read-out, betting, code to copy.
 
 import { Chart } from "./chart.js";
+import { answered, predict } from "./predict.js";
 import { nearest } from "./search.js";
+import { html, view } from "./view.js";
 
 export const make = (tag, attributes = {}, ...children) => {
   const node = document.createElement(tag);
@@ -37,22 +39,50 @@ function unpack({ shape, dtype, bytes }) {
   return { shape, values: new kinds[dtype](copy.buffer) };
 }
 
+// Thrown by a question without an answer: nothing behind it is built, so nothing can tell.
+const SEALED = Symbol("sealed");
+
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
-class Kit {
+export class Kit {
   constructor(model, el, spec) {
     Object.assign(this, { model, spec, el, draws: [], stops: [], unpacked: {} });
     const fresh = model.get("initial") || {};
     this.initial = { ...spec.defaults, ...fresh };
     this.state = { ...this.initial, ...(model.get("state") || {}) };
-    this.root = make("section", { class: "al", "aria-label": spec.title });
+    this.root = make("section", { class: `al${spec.wide ? " al-wide" : ""}`, "aria-label": spec.title });
+    this.told = () => this.opened;
     this.main = make("div", { class: "al-main" });
     this.readout = make("p", { class: "al-readout" });
     this.live = make("p", { class: "al-hidden", "aria-live": "polite", role: "status" });
     this.root.append(make("p", { class: "al-title" }, spec.title), this.main, this.readout, this.live, this.tools());
     el.dataset.explorable = spec.name;
     el.append(this.root);
+    this.build();
   }
+
+  // Where a question is open, only what stands before it is built; the answer builds it all.
+  build() {
+    this.halt();
+    this.draws.splice(this.lasting);
+    this.stops = [];
+    this.main.replaceChildren();
+    this.asking = null;
+    try {
+      const draw = this.spec.build(this);
+      if (draw) this.draws.push(draw);
+    } catch (error) {
+      if (error !== SEALED) throw error;
+      this.main.replaceChildren(...(this.shownBefore || []), this.asking.box);
+    }
+    this.root.classList.toggle("al-asking", Boolean(this.asking));
+    this.readout.hidden = Boolean(this.asking);
+    if (this.asking) this.readout.textContent = this.live.textContent = "";
+    this.draw();
+  }
+
+  // Whether the reader has answered, or asked to be shown.
+  get opened() { return this.state.open > 0; }
 
   // -- state -------------------------------------------------------------------------------------
   set(patch) {
@@ -76,6 +106,12 @@ class Kit {
 
   draw() {
     const start = performance.now();
+    if (Boolean(this.asking) !== Boolean(this.question && !answered(this.state[this.question]))) {
+      this.build();
+      return;
+    }
+    if (this.asks) this.el.dataset.sealed = String(this.question ? Boolean(this.asking) : !this.opened);
+    this.el.alState = this.state; // exercises look at it, and may ask for another one
     for (const each of this.draws) each(this.state);
     this.el.dataset.work = (performance.now() - start).toFixed(2);
     this.el.dataset.draws = String(1 + Number(this.el.dataset.draws || 0));
@@ -100,6 +136,31 @@ class Kit {
     this.readout.replaceChildren(...unbroken(words));
     window.clearTimeout(this.telling);
     this.telling = window.setTimeout(() => { this.live.textContent = words; }, 500);
+  }
+
+  // A picture drawn anew with every state: `draw(width, state)` gives {height, inner}; `told(state)`
+  // says it in words. `parent` is where it stands.
+  view({ draw, told, parent = this.main, name = "" }) {
+    const host = make("div", { class: `al-picture${name ? ` al-${name}` : ""}` });
+    parent.append(host);
+    const drawn = view(host, () => (typeof told === "function" ? told(this.state) : told), (width) => draw(width, this.state));
+    this.stops.push(drawn.stop);
+    this.draws.push(() => drawn.update());
+    return Object.assign(drawn, { host });
+  }
+
+  // Words above a view, with mathematics between dollars.
+  caption(words, parent = this.main) {
+    const line = make("p", { class: "al-caption" });
+    line.innerHTML = html(words);
+    parent.append(line);
+    return line;
+  }
+
+  // Questions whose answers are sealed until the reader commits: see predict.js.
+  predict(questions) {
+    this.asks = true;
+    predict(this, questions);
   }
 
   // -- views and controls ------------------------------------------------------------------------
@@ -200,21 +261,35 @@ class Kit {
     return this.slider({ key, label, values: indices, show: (k) => String(times[k]), parent: row });
   }
 
-  // A question to bet on first; `outcome(state)` tells what came, once a bet is placed.
+  // A question to answer first; what is built after it waits for the answer. `outcome(state)` tells
+  // what came.
   bet({ question, options, outcome, key = "bet" }) {
+    this.asks = true;
+    this.question = key;
     const box = make("div", { class: "al-bet" });
     const answers = options.map((words, k) => {
-      const button = make("button", { type: "button", "data-bet": k }, words);
+      const button = make("button", { type: "button", "data-bet": k });
+      button.innerHTML = html(words);
       button.addEventListener("click", () => this.set({ [key]: k }));
       return button;
     });
-    const told = make("p", { class: "al-told" });
-    box.append(make("p", { class: "al-question" }, question), make("div", { class: "al-options" }, ...answers), told);
+    const asked = make("p", { class: "al-question" });
+    asked.innerHTML = html(question);
+    box.append(asked, make("div", { class: "al-options" }, ...answers));
+    if (!answered(this.state[key])) {
+      const show = make("button", { type: "button", class: "al-quiet", "data-show": "" }, "show me without");
+      show.addEventListener("click", () => this.set({ [key]: -1 }));
+      box.append(show);
+      this.asking = { box };
+      throw SEALED;
+    }
+    const told = make("p", { class: "al-told", "aria-live": "polite" });
+    box.append(told);
     this.main.append(box);
     this.draws.push((state) => {
-      const placed = state[key] !== null && state[key] !== undefined;
       answers.forEach((button, k) => button.setAttribute("aria-pressed", String(state[key] === k)));
-      told.replaceChildren(...unbroken(placed ? outcome(state) : "Place your bet, then see."));
+      const words = outcome(state);
+      told.innerHTML = html(state[key] === -1 ? words.replace(/^[A-Z][a-z ,]{1,24}[.:!?] /, "") : words);
     });
   }
 
@@ -230,7 +305,20 @@ class Kit {
 
   tools() {
     const row = make("div", { class: "al-tools" });
-    this.button("Reset", () => { this.halt(); this.set({ ...this.initial }); }, row);
+    const kept = () => Object.fromEntries([...(this.spec.answers || []), "open", this.question || "bet"]
+      .filter((key) => key in this.state).map((key) => [key, this.state[key]]));
+    this.button("Reset", () => { this.halt(); this.set({ ...this.initial, ...kept() }); }, row);
+    const again = this.button("Ask me again", () => { this.halt(); this.set({ ...this.initial }); }, row);
+    this.draws.push(() => { again.hidden = !this.asks || this.el.dataset.sealed === "true"; });
+    const listing = this.spec.code ? [this.source(row)] : [];
+    if (this.model.link) {
+      const link = this.button("Copy link", () => this.copy(this.model.link(this.state), link, "Copy link"), row);
+    }
+    this.lasting = this.draws.length; // a build begins after these
+    return make("div", {}, row, ...listing);
+  }
+
+  source(row) {
     const code = make("pre", { class: "al-code", hidden: true, tabindex: "0", "aria-label": "Python code" });
     const open = this.button("Copy as code", async () => {
       code.hidden = !code.hidden;
@@ -240,10 +328,7 @@ class Kit {
     }, row);
     open.setAttribute("aria-expanded", "false");
     this.draws.push((state) => { if (!code.hidden) code.textContent = this.spec.code(state); });
-    if (this.model.link) {
-      const link = this.button("Copy link", () => this.copy(this.model.link(this.state), link, "Copy link"), row);
-    }
-    return make("div", {}, row, code);
+    return code;
   }
 
   async copy(words, button, name) {
@@ -265,20 +350,20 @@ export function explorable(spec) {
     defaults: spec.defaults,
     render({ model, el }) {
       const kit = new Kit(model, el, spec);
-      const draw = spec.build(kit);
-      if (draw) kit.draws.push(draw);
-      kit.draw();
       const hear = () => {
         if (kit.saving) return; // our own change is on its way
         kit.state = { ...kit.initial, ...model.get("state") };
         kit.schedule();
       };
       model.on("change:state", hear);
+      const asked = (event) => kit.set(event.detail);
+      el.addEventListener("al-state", asked);
       el.dataset.ready = "true";
       return () => {
         kit.halt();
         window.cancelAnimationFrame(kit.frame);
         model.off("change:state", hear);
+        el.removeEventListener("al-state", asked);
         kit.root.remove();
       };
     },

@@ -8,10 +8,33 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, equal
-from attnbook.claims.bias._instances import FIXED
+from attnbook.claims._measure import Measurement, at_least, at_most, equal
+from attnbook.claims.bias._instances import FIXED, length, setting
 from attnlab import models, optim, problems, svm
 from attnlab.checks import Array
+
+
+@measures("bias.erratum-12")
+def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    X = np.zeros((1, 10, 1)) - 1.0
+    X[:, 0] = 1.0  # ten tokens, e once and -e nine times, from a start at zero
+    ten = setting(problems.TokenProblem(X, X[:, 0], np.ones(1), np.array([0.5])))
+    loss, grads = FIXED.value_and_grad({"W": np.zeros((1, 1))}, ten.problem)
+    low, _ = theory.bias.gradient_bounds(ten.best, ten.others, ten.B, ten.width, beta=0.6)
+    share = ten.attention(np.zeros((1, 1)))
+    yield at_most("attention at the start, ten tokens", share, 0.6, role="premise")
+    yield at_least("gradient over loss there", length(grads["W"]) / loss, low)
+    # what is said of nu, which stands for upsilon, and of omega_2, along a short run
+    at = setting(problems.orthogonal(n=6, T=3, d=30, rho=0.2, trials=instances, rng=rng))
+    _, high = theory.bias.gradient_bounds(at.best, at.others, at.B, at.width, beta=0.9)
+    record = ["loss", "excess", "grad_norm"]
+    run = optim.train(FIXED, at.problem, optim.PolyakStep(), steps=8, record=record)
+    losses, excess, slopes = (run.history[name] for name in record)
+    what = "(loss - floor)/|gradient| along a Polyak run, against 1/(omega_2 upsilon)"
+    yield at_least(f"{what}, nu of Lemma 7", excess / slopes, 9.0 / high)  # eps = 0.1
+    least = 1.0 / (high * (losses / excess).max(axis=0))
+    yield at_least(what, excess / slopes, least, role="correction")
+    yield at_least("omega_2 there", high, 1.0)
 
 
 @measures("bias.erratum-15")

@@ -8,7 +8,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope
+from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope, vanishes
 from attnbook.claims.encoder._instances import Pieces, pieces
 from attnlab import ntk, problems
 from attnlab.checks import Array
@@ -29,7 +29,7 @@ def s15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     values = np.abs(np.linalg.eigvalsh(ntk.empirical(*p.network)))[..., ::-1]
     for k, role in ((2, "step"), (4, "correction")):
         share = values[..., k - 1] / values[..., 0]
-        yield at_most(f"eigenvalue {k} of K over the first", share, ZERO, role=role)
+        yield vanishes(f"eigenvalue {k} of K over the first", share, within=ZERO, role=role)
     rank = np.linalg.matrix_rank(long.X).max()
     yield at_least("Assumption 2: rank of a sample, d_s = 20, d = 1", rank, T, role="step")
     q = pieces(rng, many, width=400, scaling="linear", problem=drawn)

@@ -111,23 +111,6 @@ def _one_feature(p: Pieces, slopes: Array) -> Array:
     return np.asarray(p.model.tau0 * p.model.tau1 * total)
 
 
-@measures("encoder.erratum-t3", instances=60)
-def t3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    p = pieces(rng, instances)
-    logits = np.log(p.beta) - np.log(p.beta).mean(axis=-1, keepdims=True)
-    for name, read, first, then in (
-        ("W_V for W_k", p.params["W_V"], "statement", "step"),
-        ("W_Q for W_k", p.params["W_Q"], "step", "step"),
-        ("W_K", p.params["W_K"], "correction", "correction"),
-    ):
-        found = query_gradient(p, p.gate, read)
-        yield same(f"(9) with {name}", found, p.gradient["W_Q"], 3, role=first)
-        M = p.params["W_Q"].mT @ read
-        raw = p.model.tau0 * (p.X @ M[..., None, :, :] @ p.X.mT)
-        centred = raw - raw.mean(axis=-1, keepdims=True)
-        yield same(f"(67)'s entries with {name}, as logits", centred, logits, 3, role=then)
-
-
 @measures("encoder.erratum-t4")
 def t4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     T = 4

@@ -109,16 +109,3 @@ def t14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_most("(62) as printed, |F - F*|", length([change]), printed, role="step")
     mended = each * np.linalg.norm(p.X, axis=-1).max(axis=(-2, -1))
     yield at_most("(62) with the longest row", length([change]), mended, role="correction")
-
-
-@measures("encoder.erratum-t16", instances=40)
-def t16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    p = pieces(rng, instances, d=5, width=5)
-    down = p.moved({k: -0.05 * g for k, g in p.model.value_and_grad(*p.network[1:])[1].items()})
-    turned = {k: a.mT if a.ndim == 3 else a for k, a in down.params.items()}
-    read = Pieces(p.model, turned, p.problem).loss
-    written = (np.maximum(down.pre, 0.0) @ down.params["w_O"][:, None, :, None])[..., 0]
-    outputs = p.model.tau1 * written.sum(axis=-1)  # the loss of Appendix B.1, written out
-    told = 0.5 * ((outputs - p.problem.y) ** 2).sum(axis=-1)
-    yield same("loss at step 1, the weights transposed", read, told, 1)
-    yield same("loss at step 1", down.loss, told, 1, role="correction")

@@ -11,7 +11,7 @@ import numpy as np
 
 from attnbook import theory
 from attnbook.claims._checks import measures
-from attnbook.claims._measure import Measurement, at_most, equal
+from attnbook.claims._measure import Measurement, at_most, equal, vanishes
 from attnbook.claims.multihead import _instances as instance
 from attnlab import curvature, models, ntk
 from attnlab.checks import Array
@@ -49,7 +49,9 @@ def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     truth, s = _differences(v), _softmax(v)
     for name, taken, role in (("v v'", v, "statement"), ("phi phi'", s, "correction")):
         error = _norms(_less_outer(s, taken) - truth) / _norms(truth)
-        yield at_most(f"diag(phi) - {name}, distance from differences", error, 1e-7, role=role)
+        yield vanishes(
+            f"diag(phi) - {name}, distance from differences", error, within=1e-7, role=role
+        )
 
 
 @measures("multihead.erratum-2", instances=20)

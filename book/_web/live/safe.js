@@ -1,0 +1,146 @@
+// What Python shows, as nodes that can do nothing: built anew from a list of what is allowed. Code
+// comes in links, so every output is a stranger's.
+
+const HTML = new Set(("a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre q s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var").split(" "));
+const SVG = new Set(("svg g path rect circle ellipse line polyline polygon text tspan defs clipPath use image title desc marker linearGradient radialGradient stop pattern").split(" "));
+const SPACE = "http://www.w3.org/2000/svg";
+const DROPPED = new Set("script style template noscript iframe object embed form button input select textarea option math base link meta title head audio video source track canvas dialog slot portal frame frameset applet foreignobject animate animatetransform animatemotion set".split(" "));
+
+const PLAIN = /^(alt|title|colspan|rowspan|scope|span|start|reversed|open|width|height|dir|lang|role|datetime|aria-(label|hidden|level|colcount|rowcount))$/;
+const DRAWN = new Set(("viewBox preserveAspectRatio x y x1 y1 x2 y2 cx cy r rx ry dx dy d points transform fill stroke opacity offset fill-opacity fill-rule clip-rule stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset stroke-miterlimit stop-color stop-opacity text-anchor dominant-baseline font-size font-family font-weight font-style letter-spacing clip-path clipPathUnits gradientUnits gradientTransform patternUnits patternTransform markerWidth markerHeight markerUnits refX refY orient marker-start marker-mid marker-end vector-effect width height").split(" "));
+const ROLES = new Set("img group note list listitem table row cell presentation none".split(" "));
+const CLASS = /^(al-[\w-]{1,60}|mathjax_process|dataframe|highlight)$/;
+const STYLES = new Set(("color background-color fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset stroke-miterlimit opacity font font-size font-family font-weight font-style font-variant text-align text-anchor text-decoration vertical-align white-space width height max-width max-height min-width border border-top border-bottom border-left border-right border-color border-collapse padding padding-left padding-right padding-top padding-bottom margin-left margin-right dominant-baseline clip-path stop-color stop-opacity letter-spacing line-height display").split(" "));
+const NAME = /^[a-z][a-z0-9_]{0,60}$/, TASK = /^[a-z][a-z0-9-]{0,80}$/;
+const MOST_NODES = 30000, MOST_DEEP = 120;
+let counted = 0;
+
+// -- words ---------------------------------------------------------------------------------------
+// What MathJax would turn into links, styles or scripts is not mathematics.
+export const formulas = (text) => String(text).replace(/\\(?=(?:href|style|cssId|data|require|url|unicode|html[a-zA-Z]*|mmlToken|toggle|Tip|texttip|mathtip|action|includegraphics|class(?!\s*\{al-[\w -]*\}))(?![a-zA-Z]))/g, "\\backslash ");
+
+// JSON of an explorable or an exercise: no key that reaches a prototype, no markup in its words.
+const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
+export function data(value, markup = false, deep = 0) {
+  if (deep > 40) return null;
+  if (Array.isArray(value)) return value.map((one) => data(one, markup, deep + 1));
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).filter(([key]) => !FORBIDDEN.has(key) && (markup || !/[<>"'`&]/.test(key)))
+      .map(([key, one]) => [key, data(one, markup, deep + 1)]));
+  }
+  if (typeof value !== "string" || /^[<|][fib]\d$/.test(value)) return value; // the kind of an array's numbers
+  return markup ? formulas(value) : value.replace(/[<>"'`]/g, "");
+}
+
+// -- attributes ----------------------------------------------------------------------------------
+const local = (value, mark) => value.replace(/url\(\s*["']?#([\w.:-]+)["']?\s*\)/g, (_, id) => `url(#${mark}${id})`);
+const quiet = (value) => !/url\((?!#)|[\\@]|\/\*|expression|javascript|image-set|paint\(|attr\(/i.test(value);
+
+function style(text, mark) {
+  return text.split(";").map((part) => {
+    const at = part.indexOf(":"), name = part.slice(0, at).trim().toLowerCase(), value = local(part.slice(at + 1).trim(), mark);
+    if (at < 0 || !STYLES.has(name) || !quiet(value) || value.length > 300) return "";
+    if (name === "display" && !/^(none|block|inline|inline-block|table|table-cell)$/.test(value)) return "";
+    return `${name}: ${value}`;
+  }).filter(Boolean).join("; ");
+}
+
+function address(value) {
+  if (value.startsWith("#")) return value;
+  try {
+    const url = new URL(value, document.baseURI);
+    return url.protocol === "https:" || url.protocol === "http:" ? url.href : null;
+  } catch { return null; }
+}
+
+const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
+
+function dress(made, given, drawn, mark) {
+  for (const { name: full, value } of given.attributes) {
+    const name = full.replace(/^xlink:/, "");
+    if (/^on/i.test(name)) continue;
+    if (name === "id") made.setAttribute("id", mark + value.replace(/[^\w.:-]/g, "").slice(0, 80));
+    else if (name === "class") {
+      const kept = value.split(/\s+/).filter((one) => CLASS.test(one));
+      if (kept.length) made.setAttribute("class", kept.join(" "));
+    } else if (name === "style") {
+      const kept = style(value, mark);
+      if (kept) made.setAttribute("style", kept);
+    } else if (name === "href") {
+      const kept = drawn ? (value.startsWith("#") ? value : null) : address(value);
+      if (made.localName === "image" && PICTURE.test(value)) made.setAttribute("href", value);
+      else if (kept === null || made.localName === "image") continue;
+      else if (made.localName === "use") made.setAttribute("href", `#${mark}${value.slice(1).replace(/[^\w.:-]/g, "")}`);
+      else if (made.localName === "a") {
+        made.setAttribute("href", kept.startsWith("#") ? `#${mark}${kept.slice(1)}` : kept);
+        made.setAttribute("rel", "noopener noreferrer nofollow");
+        if (!kept.startsWith("#")) made.setAttribute("target", "_blank");
+      }
+    } else if (name === "src") {
+      if (made.localName === "img" && PICTURE.test(value)) made.setAttribute("src", value);
+    } else if (name === "role") {
+      if (ROLES.has(value)) made.setAttribute("role", value);
+    } else if (name === "data-option") {
+      if (TASK.test(value) || /^\d{1,3}$/.test(value)) made.setAttribute("data-option", value);
+    } else if (PLAIN.test(name)) made.setAttribute(name, value.slice(0, 2000));
+    else if (drawn && DRAWN.has(name) && quiet(local(value, mark))) made.setAttribute(name, local(value, mark));
+  }
+}
+
+// -- nodes ---------------------------------------------------------------------------------------
+function build(given, mark, mounts, deep) {
+  if (++counted > MOST_NODES || deep > MOST_DEEP) return null;
+  if (given.nodeType === Node.TEXT_NODE) return document.createTextNode(given.data);
+  if (given.nodeType !== Node.ELEMENT_NODE) return null;
+  const drawn = given.namespaceURI === SPACE, name = given.localName;
+  if (!drawn && given.namespaceURI !== "http://www.w3.org/1999/xhtml") return null;
+  if (DROPPED.has(name.toLowerCase()) && !(drawn && name === "title")) return null;
+  const allowed = drawn ? SVG.has(name) : HTML.has(name);
+  const made = !allowed ? document.createDocumentFragment() : drawn ? document.createElementNS(SPACE, name) : document.createElement(name);
+  if (allowed) dress(made, given, drawn, mark);
+  if (allowed && name === "div" && !drawn) mount(made, given, mounts);
+  for (const child of given.childNodes) {
+    const inner = build(child, mark, mounts, deep + 1);
+    if (inner) made.append(inner);
+  }
+  if (made.localName === "img" && !made.hasAttribute("alt")) made.setAttribute("alt", "a picture without words");
+  return made;
+}
+
+// An explorable or an exercise: only its name and its JSON come through.
+function mount(made, given, mounts) {
+  const { explorable, exercise } = given.dataset;
+  const kind = explorable !== undefined ? "explorable" : exercise !== undefined ? "exercise" : "";
+  if (!kind) return;
+  const name = explorable ?? exercise;
+  if (!(kind === "explorable" ? NAME : TASK).test(name)) return;
+  let told = null;
+  try { told = JSON.parse([...given.children].find((one) => one.localName === "script" && one.type === "application/json").textContent); } catch { return; }
+  const clean = data(told, kind === "exercise");
+  if (!clean || typeof clean !== "object" || Array.isArray(clean)) return;
+  if (kind === "exercise" && clean.id !== name) return;
+  made.dataset[kind] = name;
+  made.id = `${kind}-${name}`;
+  const script = document.createElement("script");
+  script.type = "application/json";
+  script.textContent = JSON.stringify(clean).replace(/</g, "\\u003c");
+  made.append(script);
+  mounts.push({ el: made, kind, name, told: clean });
+}
+
+// Nodes for `text`, and what wants to come alive among them; ids get `mark` before them.
+export function safe(text, mark) {
+  const body = new DOMParser().parseFromString(text, "text/html").body;
+  const mounts = [], nodes = document.createDocumentFragment();
+  counted = 0;
+  for (const child of body.childNodes) {
+    const made = build(child, mark, mounts, 0);
+    if (made) nodes.append(made);
+  }
+  nodes.querySelectorAll("[data-exercise]").forEach((el) => {
+    const walk = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) if (walk.currentNode.parentElement.localName !== "script") walk.currentNode.data = formulas(walk.currentNode.data);
+  });
+  if (counted > MOST_NODES) nodes.append(Object.assign(document.createElement("p"), { textContent: "The rest of this output is more than a page can show." }));
+  return { nodes, mounts };
+}

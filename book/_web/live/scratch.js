@@ -1,0 +1,64 @@
+// The scratch page: cells of the reader's own, kept on the device, saved as a notebook.
+
+const first = "import numpy as np\nfrom attnlab import models, optim, problems, svm\n\nproblem = problems.sphere(n=4, T=6, d=10, rng=0)\nproblem";
+
+export function scratchpad({ home, own, extra, make, button, prepare, store, ask, needed, examples, busy, drop }) {
+  let count = 0;
+  const list = make("div");
+  const cell = (code, after = null) => {
+    count += 1;
+    const id = `s${count}`, holder = make("div", { className: "cell docutils container" });
+    const input = make("div", { className: "cell_input docutils container" }, make("div", { className: "highlight" }));
+    holder.append(input);
+    const made = { id, el: holder, input, original: "", code, number: 100 + count, group: extra, store };
+    const place = after ? extra.indexOf(after) + 1 : extra.length;
+    extra.splice(place, 0, made);
+    if (after) after.el.after(holder); else list.append(holder);
+    prepare(made);
+    made.bar.querySelector('[data-do="reset"]').replaceWith(
+      button("Add below", "add", () => { cell("", made).view.focus(); store(); }, "Add a cell below this one"),
+      button("Remove", "remove", () => {
+        if (made === busy()) return;
+        drop(made);
+        extra.splice(extra.indexOf(made), 1);
+        made.view.remove();
+        holder.remove();
+        store();
+      }, "Remove this cell"));
+    return made;
+  };
+  const mine = Object.entries(own).filter(([id]) => id.startsWith("s"))
+    .sort(([a], [b]) => Number(a.slice(1)) - Number(b.slice(1))).map(([, one]) => one.code);
+  (mine.length ? mine : [first]).forEach((code) => cell(code));
+  home.replaceChildren(list, make("div", { className: "live-bar" },
+    button("Add a cell", "add-cell", () => { cell("").view.focus(); store(); }),
+    button("Run my notebook", "run-notebook", () => ask([...extra])),
+    button("Save as .ipynb", "save", () => save(extra.map((one) => one.code), make)),
+    button("Clear", "clear", () => {
+      extra.slice().forEach((one) => { if (one !== busy()) { drop(one); extra.splice(extra.indexOf(one), 1); one.el.remove(); } });
+      if (!extra.length) cell("");
+      store();
+    })));
+  examples.forEach((example) => example.bar.append(button("Copy into my notebook", "copy", () => {
+    const last = extra.at(-1);
+    if (last && !last.code.trim()) last.view.put(example.code);
+    else cell(example.code);
+    store();
+    extra.at(-1).el.scrollIntoView({ block: "nearest" });
+    extra.at(-1).view.focus();
+  })));
+  return { kept: () => Object.fromEntries(extra.filter((one) => one.code.trim()).map((one, k) => [`s${k + 1}`, { was: "", code: one.code }])) };
+}
+
+function save(codes, make) {
+  const lines = (code) => code.split(/(?<=\n)/);
+  const notebook = {
+    cells: codes.map((code, k) => ({ cell_type: "code", execution_count: null, id: `scratch-${k + 1}`, metadata: {}, outputs: [], source: lines(code) })),
+    metadata: { kernelspec: { display_name: "Python 3", language: "python", name: "python3" }, language_info: { name: "python" } },
+    nbformat: 4,
+    nbformat_minor: 5,
+  };
+  const address = URL.createObjectURL(new Blob([JSON.stringify(notebook, null, 1)], { type: "application/x-ipynb+json" }));
+  make("a", { href: address, download: "scratch.ipynb" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

@@ -1,0 +1,37 @@
+"""What the theory asks of a head, measured on a model of one's own."""
+
+from attnbook.real._report import Report, report
+from attnbook.real._selection import Model, Selection, Selections, selection, selections, traces
+from attnbook.real._tokens import (
+    Ranks,
+    Sharpness,
+    Tail,
+    cosines,
+    line,
+    ranks,
+    sharpness,
+    similarities,
+    smallest,
+    tail,
+)
+
+__all__ = [
+    "Model",
+    "Ranks",
+    "Report",
+    "Selection",
+    "Selections",
+    "Sharpness",
+    "Tail",
+    "cosines",
+    "line",
+    "ranks",
+    "report",
+    "selection",
+    "selections",
+    "sharpness",
+    "similarities",
+    "smallest",
+    "tail",
+    "traces",
+]
