@@ -24,6 +24,7 @@ from attnbook.widgets.encoder_kernels import (
     KernelBlocks,
     LazyReplay,
 )
+from attnbook.widgets.encoder_real import RealTails, VitMaps
 from attnbook.widgets.encoder_steps import GaugeOne, KinkMicroscope, SoftmaxSits, StepDial
 from attnbook.widgets.encoder_tokens import (
     InitRace,
@@ -94,6 +95,7 @@ __all__ = [
     "PlantedTeacher",
     "PolyakCap",
     "RankLab",
+    "RealTails",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -112,6 +114,7 @@ __all__ = [
     "TwoForms",
     "TwoGroups",
     "TwoNorms",
+    "VitMaps",
     "WaterFilling",
     "WeakConvexity",
     "tell",

@@ -107,9 +107,9 @@ def verdict(data: Data) -> Verdict:
     return Verdict(
         word,
         f"From the median on, a line explains {r2.told(sign=False)} of the logarithm of the share "
-        f"({len(exponents)} draws of {data.settings['samples']}). The least alike pair has "
-        f"{short(float(data['least'].min()), 2)} of 1, so Assumption 3 as it is written holds at "
-        f"these thresholds only with exponents above {exponents.mean():.1f}.",
+        f"({len(exponents)} draws of {data.settings['samples']}). With X of length 1 half of the "
+        f"pairs are above {short(float(data['t'][:, 0].mean()))}, and at these thresholds "
+        f"Assumption 3 as it is written holds with exponents above {short(exponents.mean(), 2)}.",
     )
 
 
