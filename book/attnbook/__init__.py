@@ -16,7 +16,9 @@ What is proven wrong, or survives
 
 What is reproduced
     `figures.all`, `figures.get`, `figures.Figure`, `figures.Data`
-        every synthetic figure of the papers, by name
+        every figure of the papers that shows data, by name
+    `figures.kept`, `figures.store`, `figures.Verdict`, `figures.verdicts`
+        runs on real data that the book keeps, and what they came to
     `figures.mapper`, `figures.write`, `figures.show`
         who computes its pieces, what it leaves behind, and how a page shows it
     `figures.style`, `figures.colour`
