@@ -88,6 +88,9 @@ What happens outside the theory
     `real.probe.traces`, `real.probe.selections`, `real.probe.Selections`, `real.probe.selection`,
     `real.probe.Selection`, `real.probe.Model`
         a head beside the SVM of its own selections
+    `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
+    `real.train.Run`, `real.train.load`
+        small Transformers that PyTorch trains, with what happens inside, and their checkpoints
 
 What is assigned
     `course.Course`, `course.ProblemSet`, `course.problem_set`
