@@ -86,8 +86,10 @@ What happens outside the theory
     `real.probe.sharpness`, `real.probe.Sharpness`, `real.probe.ranks`, `real.probe.Ranks`
         how much attention chooses, and how many directions W has
     `real.probe.traces`, `real.probe.selections`, `real.probe.Selections`, `real.probe.selection`,
-    `real.probe.Selection`, `real.probe.Model`
+    `real.probe.Selection`, `real.probe.Model`, `real.probe.solution`
         a head beside the SVM of its own selections
+    `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
+        what it is compared with: matrices that learned nothing of it, and one that did
     `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
     `real.train.Run`, `real.train.load`
         small Transformers that PyTorch trains, with what happens inside, and their checkpoints

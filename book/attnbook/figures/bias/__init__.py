@@ -3,3 +3,5 @@
 from attnbook.figures.bias import _directions as _directions
 from attnbook.figures.bias import _joint as _joint
 from attnbook.figures.bias import _race as _race
+from attnbook.figures.bias import _images as _images
+from attnbook.figures.bias import _patches as _patches
