@@ -75,9 +75,8 @@ def train(cell: Cell, rng: np.random.Generator) -> Arrays:
             np.arange(len(own)), own
         ]
     epoch = -(-int(cell["images"]) // int(cell["batch"]))
-    marks = {0, epoch // 8, epoch // 4, epoch // 2} | {
-        epoch * k for k in range(1, int(cell["epochs"]) + 1)
-    }
+    whole = cell.get("frames", range(1, int(cell["epochs"]) + 1))
+    marks = {0, epoch // 8, epoch // 4, epoch // 2} | {epoch * int(k) for k in whole}
     history = real.train.fit(
         model,
         tokens(picked[0]),
