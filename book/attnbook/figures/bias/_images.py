@@ -174,10 +174,10 @@ def verdict(data: Data) -> Verdict:
     level = [short(float(losses[SGD, k].mean())) for k in (0, best(data["loss"])[SGD])]
     return Verdict(
         word,
-        f"Training loss after {data['epoch'][-1]:.0f} epochs against SGD's, {losses.shape[-1]} seeds, "
-        f"95 % intervals. With the paper's step sizes (SGD {level[0]}): {told(printed)}. With the "
-        f"best of {losses.shape[1]} step sizes for each rule (SGD {level[1]}), chosen by the other "
-        f"seeds: {told(tuned)}.",
+        f"Training loss after {data['epoch'][-1]:.0f} epochs against SGD's, {losses.shape[-1]} "
+        f"seeds, 95 % intervals. With the paper's step sizes (SGD {level[0]}): {told(printed)}. "
+        f"With the best of {losses.shape[1]} step sizes for each rule (SGD {level[1]}), chosen by "
+        f"the other seeds: {told(tuned)}.",
     )
 
 
@@ -212,8 +212,8 @@ def alt(data: Data) -> str:
     printed = ", ".join(f"{rule} {losses[k, 0]:.3f}" for k, rule in enumerate(RULES))
     tuned = ", ".join(f"{rule} {losses[k, place[k]]:.3f}" for k, rule in enumerate(RULES))
     return (
-        f"Training loss, test loss and norm of W over {data['epoch'][-1]:.0f} epochs. Training loss "
-        f"at the end with the paper's step sizes: {printed}; with each rule's best: {tuned}."
+        f"Training loss, test loss and norm of W over {data['epoch'][-1]:.0f} epochs. Training "
+        f"loss at the end with the paper's step sizes: {printed}; with each rule's best: {tuned}."
     )
 
 
@@ -225,7 +225,7 @@ ARRAYS = {
     "accuracy": "(4, sizes, trials, times) share of them that is told right",
     "held_loss": "(4, sizes, trials, times) loss on test images",
     "held_accuracy": "(4, sizes, trials, times) share of those that is told right",
-    "step_length": "(4, sizes, trials, times) mean factor before the gradient since the last record",
+    "step_length": "(4, sizes, trials, times) mean factor before the gradient of late",
     "norm": "(4, sizes, trials, times, layers, heads) Frobenius norm of W",
     "moved": "(4, sizes, trials, times, layers, heads) Frobenius distance of W from its start",
     "rank": "(4, sizes, trials, times, layers, heads) (nuclear / Frobenius norm of W) squared",

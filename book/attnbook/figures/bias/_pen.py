@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 SIDE = 28
 WIDTH = 1.15  # of the pen, in pixels, and half a pixel of soft edge on either side
 # strokes as corners (x to the right, y downwards) in a square of 28
 STROKES: dict[int, tuple[tuple[tuple[float, float], ...], ...]] = {
-    0: (((14, 5), (10, 7), (8, 12), (8, 17), (11, 22), (15, 23), (19, 20), (20, 14), (18, 7), (14, 5)),),
+    0: (((14, 5), (10, 7), (8, 12), (8, 17), (11, 22), (15, 23), (19, 20), (20, 14), (18, 7),
+         (14, 5)),),
     2: (((8, 9), (11, 5), (16, 5), (19, 9), (17, 14), (12, 19), (8, 22), (14, 22), (20, 23)),),
     3: (((9, 6), (15, 5), (19, 8), (17, 12), (13, 13), (18, 15), (19, 19), (15, 23), (9, 22)),),
     4: (((12, 5), (9, 11), (8, 15), (14, 15), (21, 14)), ((18, 7), (17, 14), (16, 24))),
@@ -28,13 +31,13 @@ def drawn(digit: int) -> np.ndarray:
 
 
 def _ink(corners: list[np.ndarray], x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """How much of the pen covers each pixel: one minus the distance from its edge, within 0 and 1."""
+    """How much of the pen covers each pixel, from 0 to 1."""
     near = np.full(x.shape, np.inf)
     for stroke in corners:
-        for (ax, ay), (bx, by) in zip(stroke[:-1], stroke[1:], strict=True):
-            along = ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)
-            along = np.clip(along, 0.0, 1.0)
-            near = np.minimum(near, np.hypot(x - ax - along * (bx - ax), y - ay - along * (by - ay)))
+        for (ax, ay), (bx, by) in pairwise(stroke):
+            wide, tall = bx - ax, by - ay
+            along = np.clip(((x - ax) * wide + (y - ay) * tall) / (wide**2 + tall**2), 0.0, 1.0)
+            near = np.minimum(near, np.hypot(x - ax - along * wide, y - ay - along * tall))
     return np.asarray(np.clip(WIDTH + 0.5 - near, 0.0, 1.0))
 
 

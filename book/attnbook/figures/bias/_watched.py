@@ -65,8 +65,8 @@ def verdict(data: Data) -> Verdict:
     return Verdict(
         word,
         f"End over start after {data['epoch'][-1]:.0f} epochs, mean over heads, "
-        f"{data['norm'].shape[1]} seeds, 95 % intervals. Norm of W: {told('norm')}. Effective keys: "
-        f"{told('keys')}. Rank, as (nuclear / Frobenius) squared: {told('rank')}. The largest "
+        f"{data['norm'].shape[1]} seeds, 95 % intervals. Norm of W: {told('norm')}. Effective "
+        f"keys: {told('keys')}. Rank, as (nuclear / Frobenius) squared: {told('rank')}. The largest "
         f"attention of a query is {sharp:.2f} on average.",
     )
 
@@ -129,7 +129,7 @@ SETTINGS = {
     claims=("bias.theorem-1",),
     size=(9.0, 6.0),
     needs="real-train",
-    stand_in="the model of bias.6, trained five times as long, with the paper's steps for SGD, Adam",
+    stand_in="the model of bias.6, trained five times as long; steps of SGD and Adam are the paper's",
     verdict=verdict,
     stored=True,
 )  # fmt: skip
