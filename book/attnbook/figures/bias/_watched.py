@@ -12,7 +12,7 @@ from attnbook.figures._record import Arrays, Cell, Data
 from attnbook.figures._registry import figure
 from attnbook.figures._style import mark, tone
 from attnbook.figures._verdict import Verdict
-from attnbook.figures.bias import _images
+from attnbook.figures.bias import _images, _pen
 
 RULES = ("SGD", "Adam")
 STEPS = ("sgd_step", "adam_step")
@@ -39,7 +39,8 @@ def finish(_: Mapping[str, Any], arrays: Arrays) -> Arrays:
     found = dict(arrays)
     found |= {name: arrays[name][0, 0] for name in ("step", "epoch")}
     found |= {name: arrays[name][:, 0] for name in ("maps", "told")}
-    return found
+    ours = np.round(_images.LEVELS * _pen.hand()).astype(np.int8)
+    return found | {"digit": np.array(_pen.DIGITS), "picture": ours}
 
 
 def changes(data: Data, rule: int, name: str) -> Interval:
@@ -66,8 +67,8 @@ def verdict(data: Data) -> Verdict:
         word,
         f"End over start after {data['epoch'][-1]:.0f} epochs, mean over heads, "
         f"{data['norm'].shape[1]} seeds, 95 % intervals. Norm of W: {told('norm')}. Effective "
-        f"keys: {told('keys')}. Rank, as (nuclear / Frobenius) squared: {told('rank')}. The largest "
-        f"attention of a query is {sharp:.2f} on average.",
+        f"keys: {told('keys')}. Rank, as (nuclear / Frobenius) squared: {told('rank')}. The "
+        f"largest attention of a query is {sharp:.2f} on average.",
     )
 
 
@@ -114,11 +115,13 @@ SETTINGS = {
     paper={**SETTINGS, "images": 60000, "epochs": 40, "frames": tuple(range(1, 41))},
     arrays={
         name: told.replace("(4, sizes, ", "(2, ") for name, told in _images.ARRAYS.items()
-        if name != "size"
+        if name not in ("size", "gaps")
     }
     | {
         "maps": "(2, times, digits, layers, heads, tokens) what the token that is read attends to, "
         "on digits of our own hand, in 127ths; the first run of SGD and of Adam",
+        "digit": "(digits,) which they are",
+        "picture": "(digits, 28, 28) their grey values, in 127ths",
         "told": "(2, times, digits) chance that this run gives to the right digit",
     },
     cells=cells,
@@ -129,7 +132,7 @@ SETTINGS = {
     claims=("bias.theorem-1",),
     size=(9.0, 6.0),
     needs="real-train",
-    stand_in="the model of bias.6, trained five times as long; steps of SGD and Adam are the paper's",
+    stand_in="the model of bias.6, trained five times as long; the steps are the paper's",
     verdict=verdict,
     stored=True,
 )  # fmt: skip
