@@ -66,6 +66,7 @@ class DigitPatch(Explorable):
             arrays={
                 "step": data["step"][0],
                 "curves": np.stack([c.mean(axis=0) for c in curves], axis=1).astype(np.float32),
+                "draws": np.array([len(data["step"])]),
                 "gd": np.array(gd),
                 "ngd": np.array(ngd),
             }

@@ -16,6 +16,7 @@ export default explorable({
   build(kit) {
     const steps = kit.list("step");
     const [gd, ngd] = [kit.list("gd"), kit.list("ngd")];
+    const draws = kit.list("draws")[0];
     const last = steps.length - 1;
     const place = (state) => [state.gd, gd.length + state.ngd, gd.length + ngd.length + state.ngd];
     const curve = (rule, measure) => kit.list("curves", rule, measure);
@@ -63,7 +64,7 @@ export default explorable({
       });
       const misses = rules.map((rule) => curve(rule, 0)[k]);
       const shares = rules.map((rule) => curve(rule, 1)[k]);
-      kit.say(`Step ${steps[k].toLocaleString("en")}, mean of five draws. 1 - cosine: ${misses.map((value, r) => `${power(value)} (${NAMES[r]})`).join(", ")}. Attention on the digit: ${shares.map((value) => fixed(value, 3)).join(", ")}.`);
+      kit.say(`Step ${steps[k].toLocaleString("en")}, mean of ${draws} draws. 1 - cosine: ${misses.map((value, r) => `${power(value)} (${NAMES[r]})`).join(", ")}. Attention on the digit: ${shares.map((value) => fixed(value, 3)).join(", ")}.`);
       kit.el.dataset.misses = JSON.stringify(misses);
       kit.el.dataset.attention = JSON.stringify(shares);
       kit.el.dataset.step = String(steps[k]);
