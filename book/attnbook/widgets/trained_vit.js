@@ -2,7 +2,7 @@
 
 import { explorable, fixed } from "./kit/kit.js";
 import { circle, line, percent, rect, text } from "./kit/view.js";
-import { player, strips } from "./kit/views.js";
+import { player, plot, strips } from "./kit/views.js";
 
 const RULES = ["SGD", "Adam"];
 const SIDE = 28;
@@ -74,31 +74,47 @@ export default explorable({
         for (let k = 0; k < grid * grid; k++) {
           inner += circle(((k % grid) + 0.5) * patch, (Math.floor(k / grid) + 0.5) * patch, patch * Math.sqrt(s[k + 1] / Math.PI) * 1.25, { class: "al-fill-best al-stroke-best", "fill-opacity": 0.45, "data-mark": "attention" });
         }
-        const bar = size - 130;
+        const bar = size - 122;
         inner += text(0, size + 20, "to itself", { class: "al-small" })
           + rect(62, size + 11, bar, 10, { class: "al-track-bar" }) + rect(62, size + 11, bar * s[0], 10, { class: "al-fill-query" })
           + (kit.opened ? text(size, size + 20, percent(s[0]), { class: "al-small al-value", "text-anchor": "end" }) : "");
         return { height: size + 28, inner };
       },
     });
+    plot(kit, {
+      parent: side, height: 170,
+      x: { range: [0, epochs[last]], label: "epoch" },
+      y: { range: [0, tokens + 0.5], label: "effective keys of a query", ticks: [1, 5, 9, 13, tokens] },
+      told: (state) => (kit.opened ? `Effective keys by epoch: now ${fixed(inside(state, 0)[shown(state)], 1)} of ${tokens}; the theory’s limit is 1` : "Effective keys by epoch, not yet known"),
+      lines: (state) => {
+        if (!kit.opened) return [];
+        const [rule, , layer, head] = where(state);
+        const t = shown(state);
+        const upTo = (values) => ({ xs: epochs.slice(0, t + 1), ys: values.slice(0, t + 1) });
+        const all = Array.from({ length: heads }, (_, h) => ({ ...upTo(epochs.map((__, k) => kit.list("inside", rule, 0, k, layer)[h])), colour: "other", faint: true, width: 1.2 }));
+        return [
+          { xs: [0, epochs[last]], ys: [1, 1], colour: "bound", dash: "6 5", name: "theory: one key", at: 0.5 },
+          ...all,
+          { ...upTo(inside(state, 0)), colour: "best", name: head ? `head ${head}` : "mean of heads" },
+        ];
+      },
+    });
     strips(kit, {
-      parent: side, height: 46, unit: "epoch", last: String(epochs[last]),
+      parent: side, height: 44, unit: "frame", last: `${last} (epoch ${epochs[last]})`,
       now: (state) => shown(state), steps: () => last,
       rows: (state) => {
         if (!kit.opened) return [];
         const t = shown(state);
         const [rule] = where(state);
-        const [keys, norm, rank] = [0, 1, 2].map((m) => inside(state, m));
+        const [norm, rank] = [1, 2].map((m) => inside(state, m));
         const loss = kit.list("loss", rule);
         return [
           { name: "training loss", values: loss, show: fixed(loss[t], 3), colour: "loss" },
-          { name: "effective keys", values: keys, show: fixed(keys[t], 1), colour: "best", range: [1, tokens] },
-          { name: "norm of $W$", values: norm, show: fixed(norm[t], 2), colour: "trained", range: [0, 2 * Math.max(...norm)] },
-          { name: "rank of $W$", values: rank, show: fixed(rank[t], 2), colour: "nuc", range: [1, 4] },
+          { name: "norm of $W$", values: norm, show: `${fixed(norm[t], 2)}, start × ${fixed(norm[t] / norm[0], 2)}`, colour: "trained", range: [0, 1.25 * Math.max(...norm)] },
+          { name: "rank of $W$", values: rank, show: `${fixed(rank[t], 2)} of 4`, colour: "nuc", range: [1, 4] },
         ];
       },
     });
-    const theory = kit.caption("Theory draws the end of a run without end: the second strip on its floor (one key), the third beyond any scale.", side);
 
     const controls = kit.controls();
     kit.choice({ key: "digit", label: "digit", options: digits.map((d, k) => [k, String(d)]), parent: controls });
@@ -141,7 +157,6 @@ export default explorable({
     return (state) => {
       play.hidden = !kit.opened;
       side.hidden = !kit.opened;
-      theory.hidden = !kit.opened;
       const t = shown(state);
       const [rule, digit] = where(state);
       kit.say(kit.opened
