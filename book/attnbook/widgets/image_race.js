@@ -21,7 +21,7 @@ export default explorable({
     const times = kit.data("epoch").shape[1];
     const sizes = kit.data("size").shape[2];
     const epochs = (data) => kit.list("epoch", data);
-    const size = (data, rule, j) => kit.list("size", data, rule)[j];
+    const size = (data, rule, j) => Number(kit.list("size", data, rule)[j].toPrecision(3));
     const curve = (data, rule, j, measure) => kit.list("curves", data, rule, j, measure);
     const end = (data, rule, j) => Math.min(LOST, curve(data, rule, j, 0)[times - 1]);
     const gap = (data, mode, rule) => kit.list("gaps", data, mode, rule); // mean, low, high against SGD
@@ -38,7 +38,7 @@ export default explorable({
         const [printed, tuned] = [gap(0, 0, 1), gap(0, 1, 1)];
         const right = tuned[0] > LEVEL ? 0 : tuned[0] < -LEVEL ? 2 : 1;
         const so = ["It stays behind", "The gap is gone", "It turns round"][right];
-        return `${state.bet === right ? "Yes." : "Look again."} ${so}. Training loss against SGD's: ${told(printed)} with the printed steps, ${told(tuned)} with each rule's best. The printed step of SNGD is the shortest of its four; in the chart on the right it lies far up the slope of its valley.`;
+        return `${state.bet === right ? "Yes." : "Look again."} ${so}. Training loss against SGD's: ${told(printed)} with the printed steps, ${told(tuned)} with each rule's best. The printed step of SNGD is the shortest of its four: in the chart on the right it lies far up the slope of its valley.`;
       },
     });
     const row = kit.row();
@@ -54,7 +54,7 @@ export default explorable({
     }));
     const valleys = [0, 1].map((data) => kit.chart({
       label: `training loss at the end by step size, ${DATA[data]}`, title: "training loss at the end, by step size",
-      x: { range: data ? [2e-3, 200] : [0.2, 200], log: true, label: "step size, in units of the paper's" }, y: { range: [0, 3.2] },
+      x: { range: data ? [2e-3, 2000] : [0.2, 2000], log: true, label: "step size, in units of the paper's" }, y: { range: [0, 3.2] },
     }, row));
     kit.legend(RULES.map((name, r) => [SERIES[r], name, Boolean(DASHES[r])]));
     const controls = kit.controls();
@@ -74,6 +74,7 @@ export default explorable({
       track.append(input, output);
       const label = document.createElement("label");
       label.className = "al-slider";
+      label.style.flex = "1 1 44%";
       label.append(words, track);
       hand.append(label);
       input.addEventListener("input", () => {
