@@ -248,14 +248,14 @@ READING = (
     quick={
         "data": "mnist", "pool": 20000, "images": 1500, "held": 400, "patch": 7,
         "d": 32, "width": 32, "heads": 8, "depth": 2, "batch": 50, "epochs": 8, "trials": 5,
-        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.01, 0.03, 0.1),
+        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.1, 0.3, 1.0),
         "sngd_cap": 0.01, "sps_caps": (0.01, 0.1, 0.3, 1.0),
         "adam_steps": (0.001, 0.0003, 0.003, 0.01),
     },
     paper={
         "data": "mnist", "pool": 60000, "images": 60000, "held": 10000, "patch": 4,
         "d": 32, "width": 128, "heads": 8, "depth": 2, "batch": 100, "epochs": 40, "trials": 5,
-        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.01, 0.03, 0.1),
+        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.1, 0.3, 1.0),
         "sngd_cap": 0.01, "sps_caps": (0.01, 0.1, 0.3, 1.0),
         "adam_steps": (0.001, 0.0003, 0.003, 0.01),
     },
@@ -286,14 +286,14 @@ def bias_6(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     quick={
         "data": "cifar-10", "pool": 10000, "images": 1500, "held": 400, "patch": 8,
         "d": 32, "width": 32, "heads": 8, "depth": 3, "batch": 50, "epochs": 8, "trials": 3,
-        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.01, 0.03, 0.1),
+        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.1, 0.3, 1.0),
         "sngd_cap": 0.1, "sps_caps": (10.0, 0.03, 0.1, 0.3),
         "adam_steps": (0.001, 0.0003, 0.003, 0.01),
     },
     paper={
         "data": "cifar-10", "pool": 50000, "images": 50000, "held": 10000, "patch": 4,
         "d": 128, "width": 512, "heads": 32, "depth": 8, "batch": 100, "epochs": 80, "trials": 3,
-        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.01, 0.03, 0.1),
+        "sgd_steps": (0.1, 0.03, 0.3, 1.0), "sngd_steps": (0.001, 0.1, 0.3, 1.0),
         "sngd_cap": 0.1, "sps_caps": (10.0, 0.03, 0.1, 0.3),
         "adam_steps": (0.001, 0.0003, 0.003, 0.01),
     },
