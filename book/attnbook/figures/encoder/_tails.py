@@ -13,7 +13,7 @@ from attnbook.figures._registry import figure
 from attnbook.figures._style import tone
 from attnbook.figures._verdict import Verdict
 from attnbook.figures.encoder._images import given, patched
-from attnlab.checks import Array, IntArray
+from attnlab.checks import Array
 
 POINTS, UPTO = 7, 0.8  # thresholds from the median to this share of the way to the largest
 BINS = 400  # of the similarities that are kept, from 0 to 1
@@ -57,7 +57,7 @@ def texts(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     groups = []
     for _ in range(trials):
         group = []
-        chosen: IntArray = rng.choice(len(reviews), cell["samples"], replace=False)
+        chosen = rng.choice(np.arange(len(reviews)), cell["samples"], replace=False)
         for row in chosen:
             words = model.tokens(reviews[row], cell["longest"] + 2)[1:-1]
             X = table[[model.vocabulary[one] for one in words]].astype(np.float64)
@@ -73,7 +73,7 @@ def pictures(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     groups = []
     for _ in range(trials):
         weights = {name: one.astype(np.float64) for name, one in model.init(rng).items()}
-        rows: IntArray = rng.choice(len(images.y), cell["samples"], replace=False)
+        rows = rng.choice(np.arange(len(images.y)), cell["samples"], replace=False)
         X = patched(images, rows, cell["patch"]) @ weights["embed.W"] + weights["position"]
         X = X - X.mean(axis=-1, keepdims=True)  # the layer normalizes its tokens
         groups.append(list(X / X.std(axis=-1, keepdims=True)))
