@@ -166,8 +166,7 @@ def c_floor(problem: TokenProblem, start: np.ndarray, steps: int) -> Callable[[]
     shutil.rmtree(folder)
     pointer = ctypes.POINTER(ctypes.c_double)
     X, z, scores = (
-        np.ascontiguousarray(np.moveaxis(a, 0, -1))
-        for a in (problem.X, problem.z, problem.scores)
+        np.ascontiguousarray(np.moveaxis(a, 0, -1)) for a in (problem.X, problem.z, problem.scores)
     )
 
     def run() -> np.ndarray:
