@@ -165,7 +165,11 @@ def measured(layer: Layer, params: Params, data: Features) -> tuple[float, float
     margin = data.y * np.concatenate([one["f"] for one in found])
     top = np.concatenate([one["a"].max(axis=-1).mean(axis=-1) for one in found])
     with np.errstate(over="ignore", invalid="ignore"):
-        return float(np.logaddexp(0.0, -margin).mean()), float((margin > 0).mean()), float(top.mean())
+        return (
+            float(np.logaddexp(0.0, -margin).mean()),
+            float((margin > 0).mean()),
+            float(top.mean()),
+        )
 
 
 def train(
@@ -173,38 +177,37 @@ def train(
     params: Params,
     train_on: Features,
     test_on: Features,
-    rule: str,
-    size: float,
-    cap: float,
+    rule: tuple[str, float, float],
     epochs: int,
     rng: np.random.Generator,
     batch: int = 32,
 ) -> NDArray[np.float32]:
-    """Loss, accuracy, test loss, test accuracy and largest weight, twice an epoch: ``(5, times)``.
+    """By ``rule``, (name, size, cap); what is told at the start and twice an epoch, ``(4, times)``.
 
-    What has run away is nan from there on.
+    That is the mean loss of the batches since the last time (at the start, of all texts), and loss,
+    accuracy and largest attention weight on fresh texts. What has run away is nan from there on.
     """
-    step = stepper(rule, size, cap)
-    rows: list[list[float]] = []
-
-    def look() -> None:
-        loss, share, top = measured(layer, params, train_on)
-        fresh, right, _ = measured(layer, params, test_on)
-        rows.append([loss, share, fresh, right, top])
-
-    look()
-    with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(epochs):
-            order = rng.permutation(len(train_on.y))
-            batches = np.array_split(order, max(2, len(order) // batch))
-            for k, chosen in enumerate(batches):
-                loss, grads = layer.value_and_grad(params, part(train_on, chosen))
-                if not math.isfinite(loss):
-                    break
-                step(params, grads, loss)
-                if k + 1 in (len(batches) // 2, len(batches)):
-                    look()
+    step = stepper(*rule)
     times = 1 + 2 * epochs
-    found = np.full((5, times), np.nan, np.float32)
-    found[:, : len(rows)] = np.transpose(rows)
+    found = np.full((4, times), np.nan, np.float32)
+    found[:, 0] = measured(layer, params, train_on)[0], *measured(layer, params, test_on)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for epoch in range(epochs):
+            batches = np.array_split(rng.permutation(len(train_on.y)), len(train_on.y) // batch)
+            for half in range(2):
+                losses = []
+                for chosen in batches[half * len(batches) // 2 : (half + 1) * len(batches) // 2]:
+                    loss, grads = layer.value_and_grad(params, part(train_on, chosen))
+                    if not math.isfinite(loss):
+                        return found
+                    losses.append(loss)
+                    step(params, grads, loss)
+                told = float(np.mean(losses)), *measured(layer, params, test_on)
+                found[:, 1 + 2 * epoch + half] = told
     return found
+
+
+def top(encoder: real.models.Encoder) -> Layer:
+    """The encoder's last attention layer."""
+    base = f"encoder.layer.{encoder.layers - 1}.attention.output.LayerNorm"
+    return Layer(encoder.heads, encoder.weights[f"{base}.weight"], encoder.weights[f"{base}.bias"])
