@@ -62,14 +62,14 @@ def caps(rule: str, size: float) -> float:
 
 
 @lru_cache(maxsize=1)
-def given(name: str, count: int, most: int) -> tuple[layer.Layer, layer.Features]:
-    """The last layer, and ``count`` texts as those below it leave them, the same for all seeds."""
+def given(name: str, count: int, most: int) -> tuple[real.models.Encoder, layer.Features]:
+    """The encoder, and ``count`` texts as all layers but its last leave them."""
     encoder, texts = real.models.minilm(), real.data.texts(name)
     middle = 0.0 if name.startswith("snippets") else 0.5
     chosen = np.random.default_rng(0).permutation(len(texts.texts))[:count]
     y = [1.0 if texts.labels[k] > middle else -1.0 for k in chosen]
     below = layer.features(encoder, [texts.texts[k] for k in chosen], y, most)
-    return layer.top(encoder), below
+    return encoder, below
 
 
 def compute(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
@@ -78,7 +78,8 @@ def compute(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     The draws are the same for every rule and size: differences between rules are paired.
     """
     count = int(cell["texts"]) + int(cell["fresh"])
-    top, texts = given(cell["data"], count, int(cell["most"]))
+    encoder, texts = given(cell["data"], count, int(cell["most"]))
+    top = layer.top(encoder)
     del rng  # a seed of its own for each trial, whatever the cell
     found = []
     for trial in range(trials):
@@ -86,7 +87,7 @@ def compute(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
         order = draw.permutation(len(texts.y))
         rows = layer.train(
             top,
-            top.start(draw),
+            top.start(encoder, draw),
             layer.part(texts, order[: int(cell["texts"])]),
             layer.part(texts, order[int(cell["texts"]) :]),
             (cell["rule"], float(cell["size"]), float(cell["cap"])),
