@@ -12,6 +12,7 @@ from attnbook.widgets.bias_rates import (
     ThreeSets,
     TwoByTwo,
 )
+from attnbook.widgets.bias_real import FourWorlds, RealRace, WordAngles
 from attnbook.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnbook.widgets.computed import (
     FinitePart,
@@ -64,6 +65,7 @@ __all__ = [
     "FinitePart",
     "FirstRun",
     "FirstStep",
+    "FourWorlds",
     "GaugeOne",
     "GradientDissector",
     "HeadBudget",
@@ -94,6 +96,7 @@ __all__ = [
     "PlantedTeacher",
     "PolyakCap",
     "RankLab",
+    "RealRace",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -114,5 +117,6 @@ __all__ = [
     "TwoNorms",
     "WaterFilling",
     "WeakConvexity",
+    "WordAngles",
     "tell",
 ]

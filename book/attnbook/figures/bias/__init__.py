@@ -4,4 +4,4 @@ from attnbook.figures.bias import _directions as _directions
 from attnbook.figures.bias import _joint as _joint
 from attnbook.figures.bias import _race as _race
 from attnbook.figures.bias import _sentences as _sentences
-from attnbook.figures.bias import _words as _words
+from attnbook.figures.bias import words as words

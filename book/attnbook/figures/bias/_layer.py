@@ -17,7 +17,6 @@ from attnbook import real
 
 Floats = NDArray[np.float32]
 Params = dict[str, NDArray[np.float32]]
-RULES = ("SGD", "SNGD", "SPS", "Adam")
 
 
 @dataclass(frozen=True, eq=False)

@@ -146,7 +146,9 @@ def cost(found: list[problems.TokenProblem], steps: int) -> tuple[NDArray[Any], 
         record=[{"best": on_best}],
         every="log",
     )
-    return run.history["step"], np.moveaxis(run.history["best"], 0, -1)  # (trainings, n, times)
+    kept = np.flatnonzero(run.history["step"] > 0)[::-3][::-1]  # every third, with the last
+    shown = np.moveaxis(run.history["best"][kept], 0, -1)  # (trainings, n, times)
+    return run.history["step"][kept], shown.astype(np.float16)
 
 
 # -- the figure ------------------------------------------------------------------------------------
@@ -221,7 +223,7 @@ def alt(data: Data) -> str:
     )
 
 
-QUICK = {"texts": 150, "most": 128, "n": 20, "T": 6, "trainings": 5, "steps": 4000, "trials": 4}
+QUICK = {"texts": 150, "most": 128, "n": 20, "T": 12, "trainings": 5, "steps": 3000, "trials": 4}
 
 
 @figure(
@@ -235,7 +237,7 @@ QUICK = {"texts": 150, "most": 128, "n": 20, "T": 6, "trainings": 5, "steps": 40
         "pairs": "(draws, 2, 2) number of pairs",
         "mean": "(draws, 2, 2) mean cosine",
         "attention": "(draws, 4 worlds, trainings, n, times) attention on each best word",
-        "scores": "(draws, 4 worlds, trainings, n, T) score of each word",
+        "scores": "(draws, 2: equal, own; trainings, n, T) score of each word",
         "step": "(draws, times) recorded steps",
     },
     paint=paint,
@@ -284,5 +286,6 @@ def draw(encoder: real.models.Encoder, cell: Cell, rng: np.random.Generator) -> 
         found = [problem(world, X, labels, v, rng) for X, labels in drawn]
         step, shown = cost(found, int(cell["steps"]))
         attention.append(shown)
-        scores.append(np.stack([one.scores for one in found]))
+        if world[0] == "words":
+            scores.append(np.stack([one.scores for one in found]).astype(np.float16))
     return arrays | {"attention": np.stack(attention), "scores": np.stack(scores), "step": step}
