@@ -36,15 +36,15 @@ export default explorable({
       heading: "Before they run", go: "Run them",
       asks: [{
         kind: "choice", key: "which",
-        question: `Twenty trainings on twenty texts of ${words} real words each. The theorem wants nearly orthogonal tokens, and one score for all rivals of a best word. Real words have neither. Which loss keeps trainings from ending on every best word?`,
-        options: [["tokens", "That words are not orthogonal."], ["scores", "That rivals score unequally."], ["both", "Either of the two."], ["none", "Neither: they arrive anyway."]],
+        question: `Twenty trainings, each on twenty texts of ${words} real words. The theorem wants nearly orthogonal tokens, and one score for all rivals of a best word; real words have neither. What does it take to keep a good share of the trainings from ending on every best word?`,
+        options: [["tokens", "Real words in place of orthogonal tokens, nothing else."], ["scores", "Scores of their own, nothing else."], ["either", "Either of the two."], ["together", "The two together; each alone is harmless."], ["none", "They all arrive, whatever is dropped."]],
         right: () => truth(),
         say: (mine) => `${mine === null ? "" : mine === truth() ? "Yes. " : "Not quite. "}Of ${runs} trainings ${arrived(0)} end on every best word with both hypotheses, ${arrived(1)} with words in place of orthogonal tokens, ${arrived(2)} with the words' own scores, and ${arrived(3)} with words and their own scores.`,
       }],
     });
     function truth() {
-      const [tokens, scores] = [1, 2].map((w) => arrived(w) < 0.75 * runs);
-      return tokens && scores ? "both" : tokens ? "tokens" : scores || arrived(3) < 0.75 * runs ? "scores" : "none";
+      const [tokens, scores, together] = [1, 2, 3].map((w) => arrived(w) < 0.8 * runs);
+      return tokens && scores ? "either" : tokens ? "tokens" : scores ? "scores" : together ? "together" : "none";
     }
     const controls = kit.controls();
     kit.choice({ key: "tokens", label: "tokens", options: [[0, "orthogonal"], [1, "words"]], parent: controls });

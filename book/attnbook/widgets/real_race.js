@@ -40,8 +40,9 @@ export default explorable({
     const told = (rows) => RULES.slice(1).map((name, k) => `${name} ${rows[k + 1].map(signed).join(" [").replace(/ \[(?=[^[]*$)/, ", ")}]`).join(", ");
     // how the tuned race of the first data came out, by its intervals
     const [, sngd, sps, adam] = sets[0].gaps(1);
-    const apart = [sngd, sps].some(([, low, high]) => low > 0 || high < 0);
-    const truth = adam[2] < 0 && !apart ? "adam" : adam[2] < 0 ? "same" : apart ? "sgd" : "level";
+    const ahead = [sngd, sps].some(([, , high]) => high < 0);
+    const behind = [sngd, sps].some(([, low]) => low > 0);
+    const truth = adam[2] < 0 ? (ahead ? "same" : "adam") : ahead || !behind ? "level" : "sgd";
     const row = kit.row();
     const xMax = Math.max(...times.map((all) => all[all.length - 1]));
     const race = kit.chart({ label: "training loss by epoch", title: "training loss, mean over draws", height: 300, x: { range: [0, xMax], label: "epoch" }, y: { range: [0, 1] } }, row);
@@ -54,7 +55,7 @@ export default explorable({
       asks: [{
         kind: "choice", key: "who",
         question: "This is the race on sentences, with the steps that the paper prints for each rule. Now each rule may take the best of four step sizes of its own. What becomes of the order?",
-        options: [["same", "It stays as it is."], ["level", "All four end about level."], ["adam", "Adam is ahead; the other three are about level."], ["sgd", "SGD is ahead."]],
+        options: [["same", "SNGD and SPS stay ahead of SGD."], ["level", "All four end about level."], ["adam", "Adam is ahead of all, and SNGD and SPS lose their lead over SGD."], ["sgd", "SGD ends ahead of all."]],
         right: () => truth,
         say: (mine) => `${mine === null ? "" : mine === truth ? "Yes. " : "Not quite. "}The last epoch's loss minus that of SGD, with 95 % intervals over ${sets[0].draws} draws: with the printed steps ${told(sets[0].gaps(0))}; with the best of four for each rule ${told(sets[0].gaps(1))}. The chart on the right says why: hollow marks are the printed steps, and some stand far to the left of what their rule can bear.`,
       }],

@@ -16,11 +16,11 @@ from attnbook.figures.bias import races
 
 RULES = races.RULES
 BATCH = 32
-# a grid for each rule, as wide for one as for the other; the caps of SNGD are those of the paper's
+# a grid for each rule, as wide for one as for the other, around its best; the caps of SNGD are those of the paper's
 # proportion, ten times the step, and SPS has nothing but its cap
 GRIDS = {
     "SGD": (0.01, 0.04, 0.16, 0.64),
-    "SNGD": (0.01, 0.04, 0.16, 0.64),
+    "SNGD": (0.04, 0.16, 0.64, 2.56),
     "SPS": (0.1, 0.4, 1.6, 6.4),
     "Adam": (5e-5, 2e-4, 8e-4, 3.2e-3),
 }
