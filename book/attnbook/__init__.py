@@ -63,6 +63,8 @@ What moves
         step rules on real texts, angles of real words, what trainings on them miss
     `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
         the head trained too, starts in bad directions, the gradient at saturation
+    `widgets.ImageRace`, `widgets.DigitPatch`, `widgets.TrainedViT`
+        real images: four rules with printed and fair steps, one digit among noise, a watched ViT
 
 What asks, and what is told
     `widgets.exercise.number`, `widgets.exercise.power`, `widgets.exercise.choice`,
@@ -92,6 +94,9 @@ What happens outside the theory
         a head beside the SVM of its own selections
     `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
         what it is compared with: matrices that learned nothing of it, and one that did
+    `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
+    `real.train.Run`, `real.train.load`
+        small Transformers that PyTorch trains, with what happens inside, and their checkpoints
 
 What is assigned
     `course.Course`, `course.ProblemSet`, `course.problem_set`
