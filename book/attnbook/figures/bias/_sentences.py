@@ -16,8 +16,8 @@ from attnbook.figures.bias import races
 
 RULES = races.RULES
 BATCH = 32
-# a grid for each rule, as wide for one as for the other, around its best; the caps of SNGD are those of the paper's
-# proportion, ten times the step, and SPS has nothing but its cap
+# a grid for each rule, around its best; SNGD's caps are in the paper's proportion, ten times the
+# step, and SPS has nothing but its cap, which no longer binds at the longest
 GRIDS = {
     "SGD": (0.01, 0.04, 0.16, 0.64),
     "SNGD": (0.04, 0.16, 0.64, 2.56),
