@@ -94,7 +94,7 @@ export default explorable({
       go: "Compare",
       asks: [
         {
-          kind: "number", key: "first", min: 0, max: every, step: 1, show: (v) => `${v} heads`,
+          kind: "number", key: "first", min: 0, max: every, step: 1, start: 0, show: (v) => `${v} heads`,
           question: `Each of the ${every} heads is compared with the SVM of what it selects, and so are ${draws()} matrices made from it that learned nothing of these choices. How many heads come first among their ${draws() + 1}?`,
           truth: firsts,
           say: (mine) => {
@@ -106,7 +106,7 @@ export default explorable({
           },
         },
         {
-          kind: "number", key: "taught", min: 0, max: 1, step: 0.05, show: (v) => v.toFixed(2),
+          kind: "number", key: "taught", min: 0, max: 1, step: 0.05, start: 1, show: (v) => v.toFixed(2),
           question: "Now a matrix that does what the theory says: trained on sentences of its own until it lies along its SVM. The probe sees it only on other sentences, as it sees MiniLM’s heads. Which cosine does it find, inside the span?",
           truth: () => Math.round(kit.list("taught")[1] * 100) / 100,
           say: (mine) => {
@@ -165,6 +165,7 @@ export default explorable({
     const left = make("div", {});
     table.append(left);
     kit.choice({ key: "show", label: "map", options: [["attention", "attention"], ["svm", "its SVM"], ["cosines", "cosines of tokens"]], parent: left });
+    kit.draws.push(() => { left.querySelector("[data-value=svm]").hidden = !kit.opened; });
     kit.view({
       parent: left, name: "map",
       told: (state) => `${state.show === "cosines" ? "Cosines of all pairs of tokens" : state.show === "svm" ? "Attention of its SVM" : "Attention of the head"}, rows ask`,
