@@ -14,7 +14,7 @@ export default explorable({
   wide: true,
   title: "Six layers of twelve heads",
   answers: ["first", "taught"],
-  defaults: { layer: 2, head: 6, sentence: 0, query: 7, show: "attention", open: 0, first: null, taught: null },
+  defaults: { layer: 3, head: 1, sentence: 1, query: 10, show: "attention", open: 0, first: null, taught: null },
   build(kit) {
     const { values: maps } = kit.data("maps");
     const { values: cosines } = kit.data("cosines");
@@ -27,6 +27,8 @@ export default explorable({
     const own = (h) => kit.list("own", Math.floor(h / HEADS), h % HEADS);
     const controls = (h) => ["random", "other"].map((name) => kit.list(name, Math.floor(h / HEADS), h % HEADS));
     const isFirst = (h) => own(h)[2] > Math.max(...controls(h).flat());
+    const isLast = (h) => own(h)[2] < Math.min(...controls(h).flat());
+    const lasts = () => Array.from({ length: every }, (_, h) => h).filter(isLast).length;
     const firsts = () => Array.from({ length: every }, (_, h) => h).filter(isFirst).length;
     const draws = () => kit.data("random").shape[2] + kit.data("other").shape[2];
     const now = (state) => {
@@ -99,9 +101,9 @@ export default explorable({
           truth: firsts,
           say: (mine) => {
             const fair = Math.round(every / (draws() + 1));
-            const fact = `By luck alone it would be about ${fair}. So there is something; look at the strip before you call it much.`;
+            const fact = `By luck alone it would be about ${fair}, so something is there; but ${lasts()} heads come last, where luck would give as few. The strip shows in which layers.`;
             if (mine === null) return fact;
-            if (mine < fair) return `Fewer than luck would give. ${fact}`;
+            if (mine < fair - 1) return `Fewer than luck would give. ${fact}`;
             return mine > every * 0.8 ? `Had training really ended at the SVMs, you would be right. ${fact}` : fact;
           },
         },
@@ -110,7 +112,8 @@ export default explorable({
           question: "Now a matrix that does what the theory says: trained on sentences of its own until it lies along its SVM. The probe sees it only on other sentences, as it sees MiniLM’s heads. Which cosine does it find, inside the span?",
           truth: () => Math.round(kit.list("taught")[1] * 100) / 100,
           say: (mine) => {
-            const fact = "On its own sentences the probe finds it whole; on others, most of it is out of sight. A head that had obeyed the theory perfectly, on text we do not have, would look much like these heads.";
+            const random = fixed(kit.list("taught_random")[0], 2);
+            const fact = `On its own sentences the probe finds all of it. On others it looks much like a head, and only its distance to its own random directions, which have ${random}, tells it from them.`;
             if (mine === null) return fact;
             return mine > 0.7 ? `The matrix has not changed, but the SVM has: other sentences select other tokens, and have another answer. ${fact}` : fact;
           },

@@ -39,6 +39,7 @@ class RealHeads(Explorable):
             "agree": run["agree"].mean(axis=1),
             "offsets": run["offsets"].mean(axis=1),
             "taught": run["taught"][..., 2].mean(axis=(0, 1)),
+            "taught_random": np.array([run["taught_random"][..., 2].mean()]),
             "sentences": np.array([run.settings["sentences"]]),
         }
         super().__init__({}, arrays)
