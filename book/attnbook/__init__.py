@@ -63,6 +63,8 @@ What moves
         heads of a real model, and how close each lies to its own SVM
     `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
         the head trained too, starts in bad directions, the gradient at saturation
+    `widgets.ImageRace`, `widgets.DigitPatch`, `widgets.TrainedViT`
+        real images: four rules with printed and fair steps, one digit among noise, a watched ViT
 
 What asks, and what is told
     `widgets.exercise.number`, `widgets.exercise.power`, `widgets.exercise.choice`,
