@@ -20,6 +20,7 @@ point problem in high-dimensional non-convex optimization", 2014 (the absolute v
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
             return _whole(now, m)
         if lowest < -NEGATIVE and small < (MISSING * lowest) ** 2 and escapes < ESCAPES:
             escapes, dead = escapes + 1, 0.0
-            new = MUCH * float(np.sqrt(np.vdot(Q, Q) / r)) * V[:, :1]
+            new = MUCH * sqrt(np.vdot(Q, Q) / r) * V[:, :1]
             then = _search(DD, Z, one, now, np.hstack([Q, 0.0 * new]), np.hstack([0.0 * Q, new]))
             if then is None:
                 return _whole(now, m)
@@ -120,10 +121,20 @@ def _start(DD: Array, Z: Array, one: Array) -> Inner | None:
     weighted = lam[:, None] * Z.take(inside, 0)
     G = weighted.T.dot(DD.take(inside, 0).take(inside, 1).dot(weighted))
     values, V, bad = lapack().dsyevd(G)
-    r = min(q, FIRST + q // 12)  # ranks of answers are far below q; see the escape
     if bad or not values[-1] > 0.0:
         return None
-    return _inner(DD, Z, one, V[:, -r:] * np.maximum(values[-r:], 1e-12 * values[-1]) ** 0.25, S)
+    root = V * np.maximum(values, 1e-12 * values[-1]) ** 0.25
+    # ranks of answers are far below q; but too few columns may leave K_Q singular
+    start = _inner(DD, Z, one, root[:, -min(q, FIRST + q // 12) :], S)
+    start = start or _inner(DD, Z, one, root, S)
+    if start is None:
+        return None
+    # c Q asks for lam / c^2: the best c makes both halves of the value equal
+    Q, ZQ, lam, inside, factor, S, _ = start
+    square = sqrt(float(np.add.reduce(lam)) / float(np.vdot(Q, Q)))
+    c = sqrt(square)
+    value = square * float(np.vdot(Q, Q))
+    return Inner(c * Q, c * ZQ, lam / square, inside, c * factor, S, value)
 
 
 def _inner(DD: Array, Z: Array, one: Array, Q: Array, S: BoolArray) -> Inner | None:

@@ -81,7 +81,12 @@ def _one(DD: Array, Z: Array, squares: Array, one: Array) -> tuple[Array, Array]
     if not len(one):
         return None
     least, most = float(np.minimum.reduce(squares)), float(np.maximum.reduce(squares))
-    return factored(DD, Z, one) if 0.0 < least <= most < ALIKE**2 * least else None
+    if not 0.0 < least <= most < ALIKE**2 * least:  # or NaN
+        return None
+    found = factored(DD, Z, one)
+    if found is None or not np.isfinite(np.vdot(found[0], found[0]) + np.trace(found[1])):
+        return None
+    return found
 
 
 def _coordinates(queries: Array) -> tuple[Array, Array, BoolArray]:

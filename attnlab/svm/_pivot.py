@@ -117,25 +117,25 @@ def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array
     """
     m, fewest, patience = len(one), len(one) + 1, PATIENCE
     size = float(K[0, 0])  # makes multipliers pure numbers
+    if not size > 0.0:
+        return None
     dposv = lapack().dposv
     for _ in range(EXCHANGES):
         inside = S.nonzero()[0]
         k = len(inside)
         if k == m:
             factor, found, info = dposv(K, one)
-            wrong = found < -SLACK / size if size > 0.0 else S
+            wrong = found < -SLACK / size
         elif k:
             rows = K.take(inside, 0)
             factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 0, 1)
-            signs = found.dot(rows)  # slack off the support, where it counts
-            signs -= 1.0
-            signs[inside] = size * found  # multipliers on it
-            wrong = signs < -SLACK
+            wrong = found.dot(rows) < 1.0 - SLACK  # off the support, where it counts
+            wrong[inside] = found < -SLACK / size
         if not k or info:
             return None
-        count = np.count_nonzero(wrong)
+        count = int(np.count_nonzero(wrong))
         if not count:
-            return (found, inside, factor, S) if np.isfinite(found.dot(found)) else None
+            return (found, inside, factor, S) if found.dot(found) < np.inf else None
         if count < fewest:
             fewest, patience = count, PATIENCE
         else:

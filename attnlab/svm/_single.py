@@ -38,11 +38,12 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     keep[own] = False
     others = keep.nonzero()[0]
     tokens = problem.X.reshape(n * T, d)
-    left = tokens.take(own, 0)[:, None] - tokens.take(others, 0).reshape(n, T - 1, d)
-    F = (left[:, :, :, None] * problem.z[:, None, None]).reshape(m, d * d)
+    left = tokens.take(own.repeat(T - 1), 0)
+    left -= tokens.take(others, 0)
+    F = (left.reshape(n, T - 1, d, 1) * problem.z[:, None, None]).reshape(m, d * d)
     K = F.dot(F.T)
-    squares = K.diagonal()
-    least, most = float(np.minimum.reduce(squares)), float(np.maximum.reduce(squares))
+    squares = K.diagonal().tolist()
+    least, most = min(squares), max(squares)
     if not 1e-140 < least <= most < min(1e140, ALIKE * least):  # or NaN
         return None
     solved = exchange(K, one, everything)
@@ -51,7 +52,7 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     found, inside, _, _ = solved
     lam = np.zeros(m)
     lam[inside] = np.maximum(found, 0.0)
-    return _certified(F, lam, sqrt(most), others, (n, T, d))
+    return _certified(F, lam, one, sqrt(most), others, (n, T, d))
 
 
 @lru_cache(maxsize=64)
@@ -67,7 +68,7 @@ def _constants(n: int, T: int) -> tuple[IntArray, BoolArray, BoolArray, Array]:
 
 
 def _certified(
-    F: Array, lam: Array, longest: float, others: IntArray, shape: tuple[int, int, int]
+    F: Array, lam: Array, one: Array, longest: float, others: IntArray, shape: tuple[int, int, int]
 ) -> Margin | None:
     """The answer scaled to smallest margin 1, if its gap is small; see `_least_norm.certify`.
 
@@ -76,9 +77,9 @@ def _certified(
     n, T, d = shape
     W = lam.dot(F)
     margins = F.dot(W)
-    size, total = sqrt(W.dot(W)), float(np.add.reduce(lam))
+    size, total = sqrt(W.dot(W)), float(lam.dot(one))
     charge = ROUNDING * longest
-    reach = float(np.minimum.reduce(margins)) - charge * size
+    reach = min(margins.tolist()) - charge * size
     if not (reach > 0.0 and total > 0.0):  # or NaN
         return None
     bound, scale = size + charge * total, 1.0 / reach
@@ -86,14 +87,13 @@ def _certified(
     gap = max(1.0 - total / (bound * norm), 0.0)
     if not gap <= GAP:
         return None
-    spread = np.zeros((2, n * T))
-    spread[0, others] = margins * scale
-    spread[1, others] = lam * (norm / bound)
-    spread = spread.reshape(2, n, T)
+    by_token, weights = np.zeros((2, n * T))
+    by_token[others] = margins * scale
+    weights[others] = lam * (norm / bound)
     return Margin(
         W=(W * scale).reshape(d, d),
-        margins=spread[0],
-        multipliers=spread[1],
+        margins=by_token.reshape(n, T),
+        multipliers=weights.reshape(n, T),
         norm=np.array(norm),
         gap=np.array(gap),
         residual=np.array(0.0),
