@@ -31,7 +31,7 @@ from attnlab.svm._pivot import exchange, lapack
 SETTLED = 1e-11  # gradient relative to Q; the gap is of its order
 NEARLY = 1e-7  # no step leads down from here: rounding, so that the certificate may decide
 DEAD = 1e-3  # a column whose square is this part of the largest is dropped
-RIDGE = 1e-9  # relative: rotations of Q change nothing, so that the Hessian is singular there
+RIDGE = 3e-9  # rotations of Q change nothing: there the Hessian, a pure number, is singular
 FIRST, STEPS, ESCAPES = 4, 40, 4
 SHORTEST = 1e-3
 NEGATIVE = 1e-10  # 1 - sigma^2 below which a column is missing
@@ -63,7 +63,7 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
         return None
     dead, escapes = DEAD, 0
     eye = np.eye(q)
-    dsyevd, dposv, dpotrs = lapack().dsyevd, lapack().dposv, lapack().dpotrs
+    dsyevd, dposv, dtrtrs = lapack().dsyevd, lapack().dposv, lapack().dtrtrs
     for _ in range(STEPS):
         Q, inside = now.Q, now.inside
         r = Q.shape[1]
@@ -97,12 +97,12 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
         J = T[:, :, None] * zq[:, None]
         J += z[:, :, None] * T.dot(Q)[:, None]
         J = J.reshape(len(inside), q * r)
-        H = J.T.dot(dpotrs(now.factor, J)[0])
-        # views: the blocks of kron(|A|, I), and the diagonal
-        blocks = np.einsum("ajbj->jab", H.reshape(q, r, q, r))
-        blocks += (V * abs(curvature)).dot(V.T)
-        diagonal = H.reshape(-1)[:: q * r + 1]
-        diagonal += RIDGE * float(np.add.reduce(diagonal)) / (q * r)
+        half = dtrtrs(now.factor, J, 0, 1)[0]
+        H = half.T.dot(half)
+        # a view: the blocks of kron(|A|, I)
+        blocks = H.reshape(q, r, q, r).diagonal(axis1=1, axis2=3)
+        blocks.flags.writeable = True
+        blocks += ((V * (abs(curvature) + RIDGE)).dot(V.T))[:, :, None]
         _, step, bad = dposv(H.T, g.reshape(-1), 0, 1)
         then = None if bad else _search(DD, Z, one, now, Q, -step.reshape(q, r))
         if then is None:
