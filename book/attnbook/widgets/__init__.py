@@ -4,6 +4,7 @@ Importing this room needs anywidget; ``import attnlab`` does not import it.
 """
 
 from attnbook.widgets._base import Explorable
+from attnbook.widgets.bias_images import DigitPatch, ImageRace, TrainedViT
 from attnbook.widgets.bias_joint import BadBasin, JointTraining, NaiveExact
 from attnbook.widgets.bias_rates import (
     MomentumForms,
@@ -58,6 +59,7 @@ __all__ = [
     "BadBasin",
     "CancelledWidth",
     "CausalMask",
+    "DigitPatch",
     "EnoughWidth",
     "Explorable",
     "ExposedToken",
@@ -70,6 +72,7 @@ __all__ = [
     "HeadRace",
     "HessianMap",
     "HowOften",
+    "ImageRace",
     "InitRace",
     "InsideCone",
     "JointTraining",
@@ -106,6 +109,7 @@ __all__ = [
     "ThreeSets",
     "TokenBoard",
     "TokenOrFeature",
+    "TrainedViT",
     "TrainingLab",
     "TwoBalls",
     "TwoByTwo",
