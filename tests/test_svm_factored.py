@@ -34,7 +34,7 @@ def test_the_two_ways_agree_and_few_are_left(shape: tuple[int, int, int]) -> Non
     n, T, d = shape
     p = problems.sphere(n=n, T=T, d=d, trials=30, rng=n)
     reached = nuclear.solve_nuclear(rows(p), "interior")
-    assert (nuclear._by_factors(rows(p)).status == "optimal").mean() >= 0.9
+    assert (nuclear._by_factors(rows(p)).status == "optimal").mean() >= 0.8
     found = svm.attention_svm(p, norm="nuc")
     assert (found.status == "optimal").all()
     assert found.gap.max() <= 1e-9

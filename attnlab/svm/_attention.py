@@ -35,7 +35,8 @@ def attention_svm(
         tokens: selected tokens $\alpha$, whole numbers, shape ``(..., n)``; None for the optimal
             ones.
         norm: ``"fro"`` (trains W) or ``"nuc"`` (trains K and Q).
-        method: ``"auto"``; ``"pivot"`` or ``"nnls"`` (Frobenius), ``"interior"`` (nuclear);
+        method: ``"auto"`` takes what is fastest and falls back where it is not certified;
+            ``"pivot"`` or ``"nnls"`` (Frobenius), ``"interior"`` (nuclear) insist on one;
             ``"cvxpy"`` for the textbook formulation, as a reference.
 
     Returns:

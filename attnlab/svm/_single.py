@@ -1,11 +1,9 @@
 r"""One small instance at a time, Frobenius norm: the batched method without its bookkeeping.
 
 At twenty constraints every call of NumPy costs as much as its arithmetic. This path makes as few
-of them as it can: the features $F_k=d_kz_k^\top$ are formed, so that Gram matrix, combination and
-margins are one product each, and what is one number is a Python float. The method (block
-principal pivoting) and the certificate are those of ``_pivot`` and ``_least_norm``. Whatever is
-not certified at once is left to them: a singular Gram matrix, features of very different lengths,
-a contradiction.
+of them as it can, and what is one number is a Python float. The method (block principal pivoting)
+and the certificate are those of ``_pivot`` and ``_least_norm``. Whatever is not certified at once
+is left to them: a singular Gram matrix, features of very different lengths, a contradiction.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from attnlab.problems import TokenProblem
 from attnlab.svm._margin import Margin
 from attnlab.svm._pivot import exchange
 
-SMALL = 16000  # most numbers in the features; above, products of two sides are cheaper
+SMALL = 64  # most constraints, and most features; above, arithmetic is what costs
 ALIKE = 1e4  # largest ratio of squared lengths
 ROUNDING = float(np.finfo(np.float64).eps)
 
@@ -30,7 +28,7 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     """The certified answer of one instance without a mask, or None: the general way is asked."""
     n, T, d = problem.X.shape
     m = n * (T - 1)
-    if not 0 < m * d * d <= SMALL:
+    if not (0 < m <= SMALL and d <= SMALL):
         return None
     first, all_tokens, everything, one = _constants(n, T)
     own = first + alpha
@@ -40,8 +38,9 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     tokens = problem.X.reshape(n * T, d)
     left = tokens.take(own.repeat(T - 1), 0)
     left -= tokens.take(others, 0)
-    F = (left.reshape(n, T - 1, d, 1) * problem.z[:, None, None]).reshape(m, d * d)
-    K = F.dot(F.T)
+    right = problem.z.repeat(T - 1, 0)
+    K = left.dot(left.T)
+    K *= right.dot(right.T)
     squares = K.diagonal().tolist()
     least, most = min(squares), max(squares)
     if not 1e-140 < least <= most < min(1e140, ALIKE * least):  # or NaN
@@ -52,7 +51,7 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     found, inside, _, _ = solved
     lam = np.zeros(m)
     lam[inside] = np.maximum(found, 0.0)
-    return _certified(F, lam, one, sqrt(most), others, (n, T, d))
+    return _certified(left, right, lam, one, sqrt(most), others, (n, T))
 
 
 @lru_cache(maxsize=64)
@@ -68,16 +67,22 @@ def _constants(n: int, T: int) -> tuple[IntArray, BoolArray, BoolArray, Array]:
 
 
 def _certified(
-    F: Array, lam: Array, one: Array, longest: float, others: IntArray, shape: tuple[int, int, int]
+    left: Array,
+    right: Array,
+    lam: Array,
+    one: Array,
+    longest: float,
+    others: IntArray,
+    shape: tuple[int, int],
 ) -> Margin | None:
     """The answer scaled to smallest margin 1, if its gap is small; see `_least_norm.certify`.
 
     Rounding is charged at the length of the longest row: never less than there.
     """
-    n, T, d = shape
-    W = lam.dot(F)
-    margins = F.dot(W)
-    size, total = sqrt(W.dot(W)), float(lam.dot(one))
+    n, T = shape
+    W = (lam[:, None] * left).T.dot(right)
+    margins = np.add.reduce(left.dot(W) * right, axis=1)
+    size, total = sqrt(np.vdot(W, W)), float(lam.dot(one))
     charge = ROUNDING * longest
     reach = min(margins.tolist()) - charge * size
     if not (reach > 0.0 and total > 0.0):  # or NaN
@@ -91,7 +96,7 @@ def _certified(
     by_token[others] = margins * scale
     weights[others] = lam * (norm / bound)
     return Margin(
-        W=(W * scale).reshape(d, d),
+        W=W * scale,
         margins=by_token.reshape(n, T),
         multipliers=weights.reshape(n, T),
         norm=np.array(norm),
