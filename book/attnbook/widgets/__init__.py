@@ -48,6 +48,7 @@ from attnbook.widgets.simple import PhasePlane, WaterFilling
 from attnbook.widgets.single_head import AttentionRow, SegmentExplorer, WeakConvexity
 from attnbook.widgets.svm_margin import EnoughWidth, ExposedToken, MarginStreet
 from attnbook.widgets.svm_norms import TwoBalls
+from attnbook.widgets.svm_real import RealHeads
 from attnbook.widgets.token_board import GradientDissector, TokenBoard, TwoForms
 from attnbook.widgets.training_heads import HeadBudget, LeaveOneOut, StepRules, TwoGroups
 
@@ -97,6 +98,7 @@ __all__ = [
     "PlantedTeacher",
     "PolyakCap",
     "RankLab",
+    "RealHeads",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
