@@ -26,6 +26,7 @@ REBUILT: list[str] = [
     "svm/many",
     "svm/sequences",
     "svm/numbers",
+    "svm/real",
     "open",
     "encoder/real",
 ]
