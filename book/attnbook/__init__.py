@@ -16,7 +16,9 @@ What is proven wrong, or survives
 
 What is reproduced
     `figures.all`, `figures.get`, `figures.Figure`, `figures.Data`
-        every synthetic figure of the papers, by name
+        every figure of the papers that shows data, by name
+    `figures.kept`, `figures.store`, `figures.Verdict`, `figures.verdicts`
+        runs on real data that the book keeps, and what they came to
     `figures.mapper`, `figures.write`, `figures.show`
         who computes its pieces, what it leaves behind, and how a page shows it
     `figures.style`, `figures.colour`
@@ -84,8 +86,10 @@ What happens outside the theory
     `real.probe.sharpness`, `real.probe.Sharpness`, `real.probe.ranks`, `real.probe.Ranks`
         how much attention chooses, and how many directions W has
     `real.probe.traces`, `real.probe.selections`, `real.probe.Selections`, `real.probe.selection`,
-    `real.probe.Selection`, `real.probe.Model`
+    `real.probe.Selection`, `real.probe.Model`, `real.probe.solution`
         a head beside the SVM of its own selections
+    `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
+        what it is compared with: matrices that learned nothing of it, and one that did
 
 What is assigned
     `course.Course`, `course.ProblemSet`, `course.problem_set`

@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from patience import handed, waiting
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,6 +32,13 @@ HELP = (
     "the browser tests need Chromium: install it with `apt-get install chromium` or "
     "`.venv/bin/playwright install chromium`, or name it in ATTNLAB_CHROMIUM"
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patience() -> Iterator[None]:
+    """What a hand did is drawn before a test looks."""
+    with waiting():
+        yield
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -139,7 +147,7 @@ def open_page(chromium: Browser, site: str) -> Iterator[Open]:
                 lambda address: address.partition("?")[0].endswith(".html"),
                 lambda route: route.fulfill(body=shown, content_type="text/html"),
             )
-        page = context.new_page()
+        page = handed(context.new_page())
         if script:
             page.add_init_script(script)
         page.on("pageerror", lambda error: wrong.append(f"{path}: {error}"))

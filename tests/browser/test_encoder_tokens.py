@@ -19,7 +19,10 @@ def told(root: Any, name: str) -> Any:
 
 
 def settled(page: Any) -> None:
-    page.wait_for_timeout(150)
+    """Two frames."""
+    page.evaluate(
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    )
 
 
 def test_sums_and_fits_of_one_feature(kernel) -> None:

@@ -21,6 +21,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from marionette import Firefox
 from marionette import firefox as browser
+from patience import handed
 from playwright.sync_api import Browser, Page, Route
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +103,7 @@ def visit(chromium: Browser, hosts: dict[str, str]) -> Iterator[Visit]:
                        else None)  # fmt: skip
             if not typeset:
                 context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
-        shown = context.new_page()
+        shown = handed(context.new_page())
         shown.on("pageerror", lambda error: wrong.append(f"{page}: {error}"))
         shown.on("console", lambda said: wrong.append(f"{page}: {said.text} {said.location}")
                  if said.type == "error" and "favicon" not in str(said.location)
@@ -313,8 +314,8 @@ def test_the_scratch_page(visit: Visit, hosts: dict[str, str]) -> None:
     made.locator("[data-show]").click()  # without the question above it
     made.locator('input[data-key="gap"]').focus()
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
     shown = made.evaluate("(el) => el.alState.gap")
-    page.wait_for_timeout(500)
     assert f"'gap': {shown}" in run(page, "dict(board.state)", 1)["text"]
 
     accessible(page)
@@ -376,7 +377,7 @@ def test_a_link_carries_code_and_never_runs_it(visit: Visit) -> None:
     address = page.get_attribute(".live-top", "data-link")
 
     other = page.context.browser.new_context()
-    shared = other.new_page()
+    shared = handed(other.new_page())
     shared.goto(address)
     assert "runs only when you run it" in shared.inner_text(".live-status")
     shared.click("[data-live]")

@@ -110,7 +110,6 @@ def test_dragging_a_token_changes_the_slope(explorable) -> None:
     root.locator('[data-handle="x3"]').focus()
     for _ in range(5):
         page.keyboard.press("Shift+ArrowDown")
-    page.wait_for_timeout(150)
     after = json.loads(root.get_attribute("data-moments"))
     assert after["p"] == pytest.approx(before["p"]), "a score does not touch the weights"
     assert after["covariance"] < before["covariance"] - 0.1

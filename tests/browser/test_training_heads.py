@@ -131,7 +131,6 @@ def test_head_budget_asks_for_more_with_distance(explorable) -> None:
     slider = root.locator('input[data-key="delta"]')
     slider.focus()
     page.keyboard.press("ArrowRight")
-    page.wait_for_timeout(150)
     assert told(root, "budget")["heads"] > found["heads"]
 
 
@@ -225,7 +224,6 @@ def test_dragging_the_target(explorable) -> None:
     root.locator('[data-handle="end"]').focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowUp")
-    page.wait_for_timeout(150)
     after = told(root, "spot")
     assert after["far"] > before["far"]
     assert after["loss"] < before["loss"]

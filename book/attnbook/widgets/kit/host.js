@@ -37,8 +37,8 @@ function host(name, traits, kind = "explorable", live = null) {
     on: (event, call) => { (heard[event] ||= []).push(call); },
     off: (event, call) => { heard[event] = (heard[event] || []).filter((other) => other !== call); },
     send: () => {},
+    tell: (state) => live?.changed(state), // at once: the next cell may ask
     save_changes() {
-      live?.changed(values.state);
       try {
         window.history.replaceState(null, "", address(name, traits.initial, values.state));
       } catch { /* a page opened from a folder has no address to write to */ }

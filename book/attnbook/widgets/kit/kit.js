@@ -87,6 +87,8 @@ export class Kit {
   // -- state -------------------------------------------------------------------------------------
   set(patch) {
     this.state = { ...this.state, ...patch };
+    this.el.alState = this.state; // exercises look at it; it is known before it is drawn
+    this.model.tell?.(this.state);
     this.schedule();
     if (this.saving) return;
     this.saving = window.setTimeout(() => {
@@ -111,7 +113,7 @@ export class Kit {
       return;
     }
     if (this.asks) this.el.dataset.sealed = String(this.question ? Boolean(this.asking) : !this.opened);
-    this.el.alState = this.state; // exercises look at it, and may ask for another one
+    this.el.alState = this.state;
     for (const each of this.draws) each(this.state);
     this.el.dataset.work = (performance.now() - start).toFixed(2);
     this.el.dataset.draws = String(1 + Number(this.el.dataset.draws || 0));
@@ -196,7 +198,7 @@ export class Kit {
       if (way === undefined) return;
       event.preventDefault();
       event.stopPropagation();
-      move(Number(input.value) + way);
+      move(nearest(stops, this.state[key]) + way); // two keys within a frame are two stops
     });
     this.draws.push((state) => {
       input.value = Math.max(0, nearest(stops, state[key]));
@@ -358,6 +360,7 @@ export function explorable(spec) {
       model.on("change:state", hear);
       const asked = (event) => kit.set(event.detail);
       el.addEventListener("al-state", asked);
+      el.alDrawn = () => !kit.frame; // tests wait for what they asked
       el.dataset.ready = "true";
       return () => {
         kit.halt();
