@@ -6,7 +6,6 @@ Nothing here needs PyTorch: the model is `attnlab.models.MultiHead`, the rules a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,112 +27,167 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
-    """Sentences as tokens of a frozen encoder, ready for a model of attnlab.
+class Sentences:
+    """Sentences as tokens of a frozen encoder, all of one length.
 
     Args:
-        train: sentences to learn from; tokens have length 1 in the mean square.
-        test: others.
-        share: of the tokens' variance that the kept directions hold.
-        labels: share of label 1 in ``train``.
+        X: tokens, shape ``(N, T, d)``.
+        y: labels, -1 or 1, shape ``(N,)``.
 
     Returns:
-        Features.
+        Sentences.
 
     Examples:
+        >>> import numpy as np
         >>> from attnbook import real
-        >>> texts = real.data.Texts(("one good cat", "one bad dog") * 8, (1.0, 0.0) * 8)
-        >>> found = real.heads.features(
-        ...     real.models.random(rng=0), texts, n=8, test=4, T=3, d=4, layers=1, rng=0
-        ... )
+        >>> draw = np.random.default_rng(0)
+        >>> some = real.heads.Sentences(draw.standard_normal((12, 3, 8)), np.tile([-1.0, 1.0], 6))
+        >>> found = some.split(8, 4, d=5, rng=0)
         >>> found.train.X.shape, found.test.X.shape
-        ((8, 3, 4), (4, 3, 4))
+        ((8, 3, 5), (4, 3, 5))
+    """
+
+    X: Array
+    y: Array
+
+    def split(self, n: int, test: int, *, d: int, rng: Rng) -> Features:
+        """Draw who is learned from and who is tested on, and keep d directions of the words.
+
+        The directions are the leading ones of the words to learn from, each stretched to the same
+        variance, so that tokens have length 1 in the mean square.
+        """
+        check.count("n", n)
+        check.count("test", test)
+        if n + test > len(self.X):
+            raise check.fail("n", f"n + test at most the {len(self.X)} sentences", n + test)
+        if check.count("d", d) > self.X.shape[-1]:
+            raise check.fail("d", f"at most the encoder's {self.X.shape[-1]}", d)
+        order = check.generator(rng).permutation(len(self.X))[: n + test]
+        X, y = self.X[order].astype(np.float64), self.y[order]
+        seen = X[:n].reshape(-1, X.shape[-1])
+        centre = seen.mean(axis=0)
+        variance, directions = np.linalg.eigh(np.cov((seen - centre).T))
+        kept, turned = variance[::-1][:d], directions[:, ::-1][:, :d]
+        # a direction has no sign of its own: its largest entry is made positive
+        turned = turned * np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(d)])
+        basis = turned / np.sqrt(np.maximum(kept, 1e-12 * kept[0]) * d)
+        Z = (X - centre) @ basis
+        return Features(
+            SequenceProblem(Z[:n], y[:n]),
+            SequenceProblem(Z[n:], y[n:]),
+            centre,
+            basis,
+            float(kept.sum() / variance.sum()),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Sentences in few directions, ready for a model of attnlab.
+
+    Args:
+        train: sentences to learn from.
+        test: others.
+        centre: mean token of the encoder, shape ``(D,)``.
+        basis: kept directions, shape ``(D, d)``.
+        share: of the tokens' variance that they hold.
+
+    Returns:
+        Features; called with tokens of the encoder, they are as in ``train``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnbook import real
+        >>> draw = np.random.default_rng(0)
+        >>> some = real.heads.Sentences(draw.standard_normal((12, 3, 8)), np.tile([-1.0, 1.0], 6))
+        >>> real.heads.Sentences.split(some, 8, 4, d=5, rng=0)(some.X[0]).shape
+        (3, 5)
     """
 
     train: SequenceProblem
     test: SequenceProblem
+    centre: Array
+    basis: Array
     share: float
-    labels: float
+
+    def __call__(self, tokens: Array) -> Array:
+        """Tokens of the encoder in the kept directions."""
+        return np.asarray((tokens - self.centre) @ self.basis)
 
 
-def features(
-    reader: Reader,
-    texts: Texts,
-    *,
-    n: int,
-    test: int,
-    T: int,
-    d: int,
-    layers: int,
-    rng: Rng,
-    say: Callable[[int], None] | None = None,
-) -> Features:
-    """The first T words of sentences as a frozen encoder's layers leave them, in d directions.
+def words(reader: Reader, text: str, *, T: int, layers: int) -> Array | None:
+    """T words of a text, evenly spread over it, then [CLS], as a frozen encoder's layers leave them.
 
-    Sentences with fewer words are left out, and so are marks such as [CLS]. Directions are the
-    leading ones of the training words, each stretched to the same variance.
+    The last token is the one that a classifier of BERT's kind reads: `MultiHead` with the output
+    ``"last"`` has it as its only query.
 
     Args:
         reader: an encoder.
-        texts: sentences with labels 0 and 1.
-        n: sentences to learn from.
-        test: sentences to test on.
-        T: words of each.
-        d: directions kept.
-        layers: of the encoder that are passed through; 0 keeps the embedded words.
-        rng: which sentences.
-        say: told the number of sentences so far.
+        text: a sentence.
+        T: words.
+        layers: passed through; 0 keeps the embedded words.
 
     Returns:
-        `Features`, with labels -1 and 1.
+        Tokens ``(T + 1, d)``; None where there are fewer words.
 
     Examples:
         >>> from attnbook import real
-        >>> real.heads.features(
+        >>> model = real.models.random(rng=0)
+        >>> real.heads.words(model, "one two three four", T=3, layers=1).shape
+        (4, 16)
+        >>> real.heads.words(model, "one two", T=3, layers=1) is None
+        True
+    """
+    check.count("layers", layers, 0)
+    trace = reader(text, layers=max(1, layers))
+    found = np.flatnonzero(~trace.special)
+    if len(found) < check.count("T", T):
+        return None
+    places = np.linspace(0, len(found) - 1, T).round().astype(int)
+    return np.asarray(trace.hidden[layers][[*found[places], 0]])
+
+
+def sentences(
+    reader: Reader, texts: Texts, *, count: int, T: int, layers: int, rng: Rng
+) -> Sentences:
+    """Sentences with T words or more, drawn from texts, through a frozen encoder (`words`).
+
+    Args:
+        reader: an encoder.
+        texts: with labels 0 and 1.
+        count: how many.
+        T: words of each.
+        layers: of the encoder that are passed through.
+        rng: which sentences.
+
+    Returns:
+        `Sentences`, with labels -1 and 1.
+
+    Examples:
+        >>> from attnbook import real
+        >>> real.heads.sentences(
         ...     real.models.random(rng=0), real.data.Texts(("one",), (1.0,)),
-        ...     n=1, test=1, T=3, d=4, layers=1, rng=0,
+        ...     count=2, T=3, layers=1, rng=0,
         ... )
         Traceback (most recent call last):
         ...
-        ValueError: texts: expected 2 texts of 3 words or more, got 0
+        ValueError: texts: expected 2 of 3 words or more, got 0
     """
-    counts = {"n": n, "test": test, "T": T, "d": d}
-    n, test, T, d = (check.count(name, value) for name, value in counts.items())
-    check.count("layers", layers, 0)
-    order = check.generator(rng).permutation(len(texts.texts))
-    rows: list[Array] = []
+    check.count("count", count)
+    found: list[Array] = []
     labels: list[float] = []
-    for place in order:
-        if len(rows) == n + test:
+    for place in check.generator(rng).permutation(len(texts.texts)):
+        if len(found) == count:
             break
-        trace = reader(texts.texts[place], layers=max(1, layers))
-        words = trace.hidden[layers][~trace.special]
-        if len(words) >= T:
-            rows.append(words[:T])
+        tokens = words(reader, texts.texts[place], T=T, layers=layers)
+        if tokens is not None:
+            found.append(tokens.astype(np.float32))
             labels.append(texts.labels[place])
-            if say is not None:
-                say(len(rows))
-    if len(rows) < n + test:
-        raise check.fail("texts", f"{n + test} texts of {T} words or more", len(rows))
+    if len(found) < count:
+        raise check.fail("texts", f"{count} of {T} words or more", len(found))
     if set(labels) - {0.0, 1.0}:
         raise check.fail("texts", "labels 0 and 1", sorted(set(labels))[:3])
-    X, y = np.stack(rows).astype(np.float64), np.where(np.array(labels) > 0.5, 1.0, -1.0)
-    if d > X.shape[-1]:
-        raise check.fail("d", f"at most the encoder's {X.shape[-1]}", d)
-    seen = X[:n].reshape(-1, X.shape[-1])
-    centre = seen.mean(axis=0)
-    variance, directions = np.linalg.eigh(np.cov((seen - centre).T))
-    kept = variance[::-1][:d]
-    # a direction has no sign of its own: its largest entry is made positive
-    turned = directions[:, ::-1][:, :d]
-    turned = turned * np.sign(turned[np.abs(turned).argmax(axis=0), np.arange(d)])
-    Z = (X - centre) @ turned / np.sqrt(np.maximum(kept, 1e-12 * kept[0]) * d)
-    return Features(
-        SequenceProblem(Z[:n], y[:n]),
-        SequenceProblem(Z[n:], y[n:]),
-        float(kept.sum() / variance.sum()),
-        float((y[:n] > 0).mean()),
-    )
+    return Sentences(np.stack(found), np.where(np.array(labels) > 0.5, 1.0, -1.0))
 
 
 @dataclass(frozen=True)
@@ -164,7 +218,7 @@ class Cut:
     heads: int
     width: int
     seed: int = 0
-    output: str = "pooled"
+    output: str = "last"
 
     @property
     def whole(self) -> models.MultiHead:
@@ -225,7 +279,7 @@ def width(heads: int, *, d: int, rows: int = 1) -> int:
     Args:
         heads: $H$.
         d: length of a token.
-        rows: of the readout: 1 where it is pooled, T where it is full.
+        rows: of the readout: 1 where it is one vector, T where it is full.
 
     Returns:
         A number of directions, at least 1.

@@ -1,5 +1,25 @@
 """The theory's own heads on real words: frozen features, heads that share parameters, training."""
 
-from attnbook.real._heads import Course, Cut, Features, features, fit, start, width
+from attnbook.real._heads import (
+    Course,
+    Cut,
+    Features,
+    Sentences,
+    fit,
+    sentences,
+    start,
+    width,
+    words,
+)
 
-__all__ = ["Course", "Cut", "Features", "features", "fit", "start", "width"]
+__all__ = [
+    "Course",
+    "Cut",
+    "Features",
+    "Sentences",
+    "fit",
+    "sentences",
+    "start",
+    "width",
+    "words",
+]
