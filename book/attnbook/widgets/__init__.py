@@ -36,6 +36,7 @@ from attnbook.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, Planted
 from attnbook.widgets.one_query import FirstStep, InsideCone, PickToken, StartMap
 from attnbook.widgets.opening import FirstRun, LayerSteps, LongStart, OnePicture
 from attnbook.widgets.prose import tell
+from attnbook.widgets.real_heads import BestSteps, HeadsApart, MoreHeads
 from attnbook.widgets.saturation import (
     Arithmetic,
     RankLab,
@@ -56,6 +57,7 @@ __all__ = [
     "AssumptionOne",
     "AttentionRow",
     "BadBasin",
+    "BestSteps",
     "CancelledWidth",
     "CausalMask",
     "EnoughWidth",
@@ -68,6 +70,7 @@ __all__ = [
     "GradientDissector",
     "HeadBudget",
     "HeadRace",
+    "HeadsApart",
     "HessianMap",
     "HowOften",
     "InitRace",
@@ -85,6 +88,7 @@ __all__ = [
     "MarginStreet",
     "MaskForgotten",
     "MomentumForms",
+    "MoreHeads",
     "NaiveExact",
     "OneHeadTwin",
     "OnePicture",
