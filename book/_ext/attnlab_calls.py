@@ -14,6 +14,7 @@ LIBRARY = ("problems", "models", "optim", "svm", "ntk", "curvature")
 BOOK = (
     "theory.multihead", "theory.encoder", "theory.bias", "theory.svm", "claims", "figures",
     "widgets", "widgets.exercise", "course", "real.data", "real.heads", "real.models", "real.probe",
+    "real.train",
 )  # fmt: skip
 Result = TypeVar("Result")
 

@@ -96,6 +96,9 @@ What happens outside the theory
         a head beside the SVM of its own selections
     `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
         what it is compared with: matrices that learned nothing of it, and one that did
+    `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
+    `real.train.Run`, `real.train.load`
+        small Transformers that PyTorch trains, with what happens inside, and their checkpoints
 
 What is assigned
     `course.Course`, `course.ProblemSet`, `course.problem_set`
