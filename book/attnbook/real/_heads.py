@@ -116,7 +116,7 @@ class Features:
 
 
 def words(reader: Reader, text: str, *, T: int, layers: int) -> Array | None:
-    """T words of a text, evenly spread over it, then [CLS], as a frozen encoder's layers leave them.
+    """T words of a text, spread evenly over it, then [CLS], as a frozen encoder leaves them.
 
     The last token is the one that a classifier of BERT's kind reads: `MultiHead` with the output
     ``"last"`` has it as its only query.

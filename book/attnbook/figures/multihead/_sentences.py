@@ -39,8 +39,8 @@ ARRAYS = {
     "test": "(trials, arms, rates, heads, times) loss on other sentences",
     "accuracy": "(trials, arms, rates, heads, times) share of them that is right",
     "parameters": "(arms, heads) trained numbers",
-    "look": "(trials, 2 arms, start and end, most heads, T + 1) attention that [CLS] gives the words "
-    "of a sentence and itself, at the common rate; heads that differ, copies",
+    "look": "(trials, 2 arms, start and end, most heads, T + 1) attention that [CLS] gives the "
+    "words of a sentence and itself, at the common rate; heads that differ, copies",
 }
 
 
@@ -124,12 +124,12 @@ def verdict(data: Data) -> Verdict:
     elif not differ.below:
         word = "not at this size"
     most, seeds = data["heads"][-1], len(data["train"])
-    share = 100.0 * copies.mean / differ.mean
+    share = f" ({100.0 * copies.mean / differ.mean:.0f} % of it)" if differ.above else ""
     return Verdict(
         word,
         f"{most} heads gain {differ.told(sign=False)} in training loss over one at one rate "
-        f"({seeds} seeds), {most} copies of one head {copies.told(sign=False)} ({share:.0f} % of "
-        f"it), {most} heads with one head's parameters {cut.told(sign=False)}; each at its best "
+        f"({seeds} seeds), {most} copies of one head {copies.told(sign=False)}{share}, "
+        f"{most} heads with one head's parameters {cut.told(sign=False)}; each at its best "
         f"rate, heads that differ gain {tuned.told(sign=False)}, with one head's parameters "
         f"{tuned_cut.told(sign=False)}; on other sentences {unseen['one rate'][0].told(sign=False)}"
         f" at one rate.",
