@@ -41,7 +41,8 @@ def test_words_are_spread_evenly_and_cls_is_last(reader: real.models.Encoder) ->
     assert found is not None
     np.testing.assert_array_equal(found, hidden[[1, 3, 5, 7, 0]])
     np.testing.assert_array_equal(
-        real.heads.words(reader, text, T=4, layers=0), reader(text, layers=1).hidden[0][[1, 3, 5, 7, 0]]
+        real.heads.words(reader, text, T=4, layers=0),
+        reader(text, layers=1).hidden[0][[1, 3, 5, 7, 0]],
     )
 
 
@@ -58,9 +59,7 @@ def test_a_split_has_unit_tokens_and_nothing_of_the_test(reader: real.models.Enc
     # what is tested on has no word in the centre and the directions
     loud = real.heads.Sentences(found.X.copy(), found.y)
     again = loud.split(30, 20, d=5, rng=2)
-    place = next(
-        k for k in range(50) if np.allclose(again(found.X[k]), again.test.X[0], atol=1e-9)
-    )
+    place = next(k for k in range(50) if np.allclose(again(found.X[k]), again.test.X[0], atol=1e-9))
     loud.X[place] *= 100.0
     np.testing.assert_allclose(loud.split(30, 20, d=5, rng=2).train.X, parts.train.X, atol=1e-9)
     assert set(np.unique(found.y)) <= {-1.0, 1.0}
@@ -72,14 +71,16 @@ def test_a_split_has_unit_tokens_and_nothing_of_the_test(reader: real.models.Enc
         (lambda s: s.split(30, 30, d=5, rng=0), "n: expected n + test at most the 50 sentences"),
         (lambda s: s.split(30, 20, d=25, rng=0), "d: expected at most the encoder's 24, got 25"),
         (
-            lambda s: real.heads.fit(
+            lambda _: real.heads.fit(
                 models.MultiHead(2), some(), some(), optim.GD(1.0), epochs=1, batch=31, rng=0
             ),
             "batch: expected at most the 30 sentences, got 31",
         ),
-        (lambda s: real.heads.width(0, d=3), "heads: expected"),
-        (lambda s: real.heads.Cut(2, 9).init(some(), 0) and real.heads.Cut(2, 9).directions(7),
-         "width: expected at most the tokens' 7, got 9"),
+        (lambda _: real.heads.width(0, d=3), "heads: expected"),
+        (
+            lambda _: real.heads.Cut(2, 9).directions(7),
+            "width: expected at most the tokens' 7, got 9",
+        ),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_named(reader: real.models.Encoder, call: Any, says: str) -> None:
@@ -124,7 +125,9 @@ def test_cut_heads_have_one_heads_parameters() -> None:
     assert real.heads.width(1, d=20, rows=9) == 20
     columns = real.heads.Cut(4, 6).directions(11)
     np.testing.assert_allclose(
-        columns.swapaxes(-1, -2) @ columns, np.broadcast_to(np.eye(6) * 11 / 6, (4, 6, 6)), atol=1e-9
+        columns.swapaxes(-1, -2) @ columns,
+        np.broadcast_to(np.eye(6) * 11 / 6, (4, 6, 6)),
+        atol=1e-9,
     )
 
 
@@ -274,3 +277,41 @@ def test_the_kept_run_is_found_again() -> None:
     np.testing.assert_allclose(again["train"][..., 0, :, -1].mean(axis=0), kept, atol=0.03)
     gain = again["train"][:, 0, 0, 0, -1] - again["train"][:, 0, 0, 1, -1]
     assert (gain > 0.0).all()
+
+
+# -- a text classifier ------------------------------------------------------------------------
+def test_texts_are_padded_and_what_is_not_there_does_not_matter(
+    reader: real.models.Encoder,
+) -> None:
+    given = real.train.padded(reader, ["one two", "three good bad the", "a"], T=5, layers=1)
+    assert given.mask.sum(axis=1).tolist() == [4, 5, 3]
+    np.testing.assert_array_equal(given.x[0, :4], reader("one two", layers=1).hidden[1])
+    assert not given.x[~given.mask].any()
+    for options in ({"pooling": "first"}, {"scaling": "linear", "heads": 2}, {"block": "plain"}):
+        model = real.train.text(given, width=8, d=12, **options)
+        weights = model.init(rng=0)
+        noise = np.where(given.mask[..., None], given.x, 9.0)
+        found = model.forward(weights, given.x, given.mask)
+        np.testing.assert_allclose(found, model.forward(weights, noise, given.mask), rtol=1e-12)
+        alone = model.forward(weights, given.x[2:], given.mask[2:])
+        np.testing.assert_allclose(found[2:], alone, rtol=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pooling", ["mean", "first"])
+def test_a_text_classifier_learns_a_word(reader: real.models.Encoder, pooling: str) -> None:
+    """With PyTorch; its loss at the end is that of the forward pass in NumPy."""
+    found = texts(80)
+    given = real.train.padded(reader, found.texts, T=24)
+    y = np.array([int("good" in one) for one in found.texts])
+    model = real.train.text(given, width=16, heads=2, d=24, pooling=pooling)
+    run = real.train.fit(
+        model, given.x, y, real.train.Rule("Adam", 0.01), epochs=30, batch=16, seed=0,
+        mask=given.mask,
+    )  # fmt: skip
+    loss = run.history["loss"]
+    assert loss[-1] < 0.5 * loss[0]
+    logits = model.forward(run.weights, given.x, given.mask)
+    logits -= logits.max(axis=1, keepdims=True)
+    own = (np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(80), y]).mean()
+    assert own == pytest.approx(loss[-1], abs=1e-5)

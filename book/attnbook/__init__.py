@@ -97,7 +97,7 @@ What happens outside the theory
     `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
         what it is compared with: matrices that learned nothing of it, and one that did
     `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
-    `real.train.Run`, `real.train.load`
+    `real.train.Run`, `real.train.load`, `real.train.text`, `real.train.padded`, `real.train.Padded`
         small Transformers that PyTorch trains, with what happens inside, and their checkpoints
 
 What is assigned

@@ -131,8 +131,9 @@ def verdict(data: Data) -> Verdict:
         f"({seeds} seeds), {most} copies of one head {copies.told(sign=False)}{share}, "
         f"{most} heads with one head's parameters {cut.told(sign=False)}; each at its best "
         f"rate, heads that differ gain {tuned.told(sign=False)}, with one head's parameters "
-        f"{tuned_cut.told(sign=False)}; on other sentences {unseen['one rate'][0].told(sign=False)}"
-        f" at one rate.",
+        f"{tuned_cut.told(sign=False)}; on other sentences they gain "
+        f"{unseen['one rate'][0].told(sign=False)} at one rate, "
+        f"{unseen['best'][0].told(sign=False)} each at its best.",
     )
 
 
