@@ -118,7 +118,7 @@ def width(heads: int, *, d: int, rows: int = 1) -> int:
         [32, 11, 5]
     """
     share = d * (d + rows) / check.count("heads", heads)
-    return max(1, round(-rows / 2 + (rows**2 / 4 + share) ** 0.5))
+    return max(1, round(float(np.sqrt(rows**2 / 4 + share)) - rows / 2))
 
 
 def start(

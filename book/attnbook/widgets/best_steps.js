@@ -41,7 +41,7 @@ export default explorable({
         const s = now(state);
         return (kit.opened ? [2, 1, 0] : [1, 0]).map((arm) => ({
           xs: heads, ys: column(s, arm, 0), colour: COLOURS[arm], mark: COLOURS[arm], given: !kit.opened,
-          name: NAMES[arm], dash: arm ? "7 5" : undefined, at: [0.9, 0.6, 0.35][arm], dy: arm === 0 ? 26 : 0,
+          name: NAMES[arm], dash: arm ? "7 5" : undefined, at: [0.7, 1, 1][arm], dy: s.how === "same" ? [26, 0, -4][arm] : [26, -2, 26][arm],
         }));
       },
       inside: (state, at) => {

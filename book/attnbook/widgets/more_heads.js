@@ -53,7 +53,7 @@ export default explorable({
         return [one, ...(h === 0 ? [] : arms.map((arm) => ({
           xs: epoch, ys: mean(s, arm, h), colour: COLOURS[arm], mark: COLOURS[arm], given: !kit.opened,
           name: arm === 2 ? `${s.H} heads, ${NAMES[2]}` : `${s.H} ${NAMES[arm]}`, dash: arm ? "7 5" : undefined,
-          at: [0.75, 0.85, 0.95][arm], dy: arm === 0 ? 24 : 0,
+          at: [0.75, 0.6, 0.95][arm], dy: [24, -8, -6][arm],
         })))];
       },
       marks: (state) => (kit.opened && state.share !== null && state.shown === "train" && state.rate === common && state.H === heads[most]

@@ -15,7 +15,7 @@ from attnbook.figures._registry import figure
 from attnbook.figures._style import mark, tone
 from attnbook.figures._verdict import Verdict
 from attnlab import models, optim
-from attnlab.checks import Array
+from attnlab.checks import Array, IntArray
 from attnlab.problems import SequenceProblem
 
 ARMS = ("heads that differ", "copies of one head", "as many parameters as one head")
@@ -84,9 +84,9 @@ def finish(settings: Mapping[str, Any], arrays: Arrays) -> Arrays:
     }
 
 
-def best_places(data: Data, name: str = "train") -> Array:
+def best_places(data: Data, name: str = "train") -> IntArray:
     """Which rate ends lowest in the mean over seeds: (arms, heads)."""
-    return np.asarray(data[name][..., -1].mean(axis=0).argmin(axis=1))
+    return np.asarray(data[name][..., -1].mean(axis=0).argmin(axis=1), np.int64)
 
 
 def best_ends(data: Data, name: str = "train") -> Array:
@@ -233,7 +233,7 @@ def one(cell: Cell, given: real.heads.Sentences, own: Array, seed: int) -> Array
     """All arms, rates and numbers of heads on one drawing of sentences."""
     found = given.split(cell["n"], cell["test_n"], d=cell["d"], rng=seed)
     shape = (len(ARMS), len(cell["rates"]), len(cell["heads"]))
-    courses = np.empty(shape, dtype=object)
+    courses: dict[tuple[int, int, int], real.heads.Course] = {}
     looks = []
     for arm, r, h in np.ndindex(shape):
         heads, rate = cell["heads"][h], cell["rates"][r]
@@ -252,7 +252,7 @@ def one(cell: Cell, given: real.heads.Sentences, own: Array, seed: int) -> Array
             looks.append([look(model, p, found(own)) for p in (begun, courses[arm, r, h].params)])
 
     def all_of(name: str) -> Array:
-        rows = [getattr(course, name) for course in courses.ravel()]
+        rows = [getattr(course, name) for course in courses.values()]
         return np.stack(rows).reshape(*shape, -1)
 
     return {
