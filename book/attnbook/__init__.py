@@ -63,6 +63,8 @@ What moves
         rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
     `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
         the head trained too, starts in bad directions, the gradient at saturation
+    `widgets.ImageRace`, `widgets.DigitPatch`, `widgets.TrainedViT`
+        real images: four rules with printed and fair steps, one digit among noise, a watched ViT
 
 What asks, and what is told
     `widgets.exercise.number`, `widgets.exercise.power`, `widgets.exercise.choice`,

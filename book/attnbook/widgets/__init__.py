@@ -4,6 +4,7 @@ Importing this room needs anywidget; ``import attnlab`` does not import it.
 """
 
 from attnbook.widgets._base import Explorable
+from attnbook.widgets.bias_images import DigitPatch, ImageRace, TrainedViT
 from attnbook.widgets.bias_joint import BadBasin, JointTraining, NaiveExact
 from attnbook.widgets.bias_rates import (
     MomentumForms,
@@ -60,6 +61,7 @@ __all__ = [
     "BestSteps",
     "CancelledWidth",
     "CausalMask",
+    "DigitPatch",
     "EnoughWidth",
     "Explorable",
     "ExposedToken",
@@ -73,6 +75,7 @@ __all__ = [
     "HeadsApart",
     "HessianMap",
     "HowOften",
+    "ImageRace",
     "InitRace",
     "InsideCone",
     "JointTraining",
@@ -110,6 +113,7 @@ __all__ = [
     "ThreeSets",
     "TokenBoard",
     "TokenOrFeature",
+    "TrainedViT",
     "TrainingLab",
     "TwoBalls",
     "TwoByTwo",
