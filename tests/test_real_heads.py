@@ -253,7 +253,7 @@ def test_the_kept_run_is_what_the_explorables_show() -> None:
         same[:, 0, 0] - same[:, most, 0], gains["one rate"].mean(axis=0), atol=1e-6
     )
     # words of the third explorable are those of the figure's sentence
-    told = re.search(r"const words = \[(.*?)\]", widgets._base.source("heads_apart.js"))
+    told = re.search(r"const words = \[(.*?)\];", widgets._base.source("heads_apart.js"))
     assert told is not None
     listed = re.findall(r'"(.*?)"', told[1])
     assert listed[:-1] == re.findall(r"\w+|,", _sentences.SENTENCE)

@@ -25,7 +25,7 @@ def test_more_heads_show_the_kept_run(explorable) -> None:
 
 def test_more_heads_answers_each_guess(explorable) -> None:
     data = figures.kept("multihead.6")
-    at = list(data["rate"].round(6)).index(data.settings["rate"])
+    at = data.settings["rates"].index(data.settings["rate"])
     ends = data["train"][:, :, at, :, -1].mean(axis=0)
     gain = ends[:, 0] - ends[:, -1]
     share = round(100 * float(gain[1] / gain[0]))
@@ -41,7 +41,7 @@ def test_best_steps_show_what_is_left(explorable) -> None:
     data = figures.kept("multihead.6")
     ends = data["train"][..., -1].mean(axis=0)
     best = ends.min(axis=1)
-    at = list(data["rate"].round(6)).index(data.settings["rate"])
+    at = data.settings["rates"].index(data.settings["rate"])
     for how, rows in (("best", best), ("same", ends[:, at])):
         page, root = explorable("best_steps", {"how": how})
         page.wait_for_function(
