@@ -124,7 +124,7 @@ def taught(seen: Selections, *, rng: Rng, steps: int = 300) -> Array:
 
     Reference: svm, Theorem 3.
     """
-    v = check.generator(rng).standard_normal(seen.X.shape[-1])
+    v: Array = np.asarray(check.generator(rng).standard_normal(seen.X.shape[-1]))
     v[-1] = 0.0  # every token has this 1
     problem = problems.TokenProblem(
         X=seen.X, z=seen.z, y=np.ones(len(seen.X)), v=v / np.linalg.norm(v)

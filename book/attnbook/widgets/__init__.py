@@ -13,6 +13,7 @@ from attnbook.widgets.bias_rates import (
     ThreeSets,
     TwoByTwo,
 )
+from attnbook.widgets.bias_real import FourWorlds, RealRace, WordAngles
 from attnbook.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnbook.widgets.computed import (
     FinitePart,
@@ -49,6 +50,7 @@ from attnbook.widgets.simple import PhasePlane, WaterFilling
 from attnbook.widgets.single_head import AttentionRow, SegmentExplorer, WeakConvexity
 from attnbook.widgets.svm_margin import EnoughWidth, ExposedToken, MarginStreet
 from attnbook.widgets.svm_norms import TwoBalls
+from attnbook.widgets.svm_real import RealHeads
 from attnbook.widgets.token_board import GradientDissector, TokenBoard, TwoForms
 from attnbook.widgets.training_heads import HeadBudget, LeaveOneOut, StepRules, TwoGroups
 
@@ -68,6 +70,7 @@ __all__ = [
     "FinitePart",
     "FirstRun",
     "FirstStep",
+    "FourWorlds",
     "GaugeOne",
     "GradientDissector",
     "HeadBudget",
@@ -101,6 +104,8 @@ __all__ = [
     "PlantedTeacher",
     "PolyakCap",
     "RankLab",
+    "RealHeads",
+    "RealRace",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -122,5 +127,6 @@ __all__ = [
     "TwoNorms",
     "WaterFilling",
     "WeakConvexity",
+    "WordAngles",
     "tell",
 ]

@@ -38,7 +38,7 @@ export default explorable({
     };
     plot(kit, {
       x: { range: [0, epoch[last]], ticks: epoch.filter((v) => v === Math.round(v)), label: "passes through the sentences" },
-      y: { range: span, show: (v) => v.toFixed(2) },
+      y: { range: span, show: (v) => v.toFixed(2), get label() { return SHOWN.find(([key]) => key === now(kit.state).shown)[1]; } },
       height: 330,
       told: (state) => {
         const s = now(state);
