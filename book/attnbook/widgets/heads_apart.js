@@ -28,7 +28,7 @@ export default explorable({
         const [top, cell] = [78, 9];
         const wide = w / T;
         const most = Math.max(0.3, ...Array.from({ length: H }, (_, h) => Math.max(...row(state, h))));
-        let inner = words.map((word, t) => `<g transform="translate(${(t + 0.65) * wide},${top - 6}) rotate(-55)">${text(0, 0, word, { class: "al-small" })}</g>`).join("");
+        let inner = words.map((word, t) => `<g transform="translate(${(t + (w < 560 ? 0.5 : 0.65)) * wide + (w < 560 ? 4 : 0)},${top - 6}) rotate(${w < 560 ? -90 : -55})">${text(0, 0, word, { class: "al-small" })}</g>`).join("");
         for (let h = 0; h < H; h += 1) {
           row(state, h).forEach((p, t) => { inner += rect(t * wide + 0.5, top + h * cell, wide - 1, cell - 1, { class: "al-fill-trained", "fill-opacity": Math.min(1, 0.05 + (0.95 * p) / most).toFixed(3) }); });
         }
