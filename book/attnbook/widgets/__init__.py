@@ -13,6 +13,7 @@ from attnbook.widgets.bias_rates import (
     ThreeSets,
     TwoByTwo,
 )
+from attnbook.widgets.bias_real import FourWorlds, RealRace, WordAngles
 from attnbook.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnbook.widgets.computed import (
     FinitePart,
@@ -67,6 +68,7 @@ __all__ = [
     "FinitePart",
     "FirstRun",
     "FirstStep",
+    "FourWorlds",
     "GaugeOne",
     "GradientDissector",
     "HeadBudget",
@@ -99,6 +101,7 @@ __all__ = [
     "PolyakCap",
     "RankLab",
     "RealHeads",
+    "RealRace",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -120,5 +123,6 @@ __all__ = [
     "TwoNorms",
     "WaterFilling",
     "WeakConvexity",
+    "WordAngles",
     "tell",
 ]
