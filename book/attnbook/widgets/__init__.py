@@ -13,6 +13,7 @@ from attnbook.widgets.bias_rates import (
     ThreeSets,
     TwoByTwo,
 )
+from attnbook.widgets.bias_real import FourWorlds, RealRace, WordAngles
 from attnbook.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnbook.widgets.computed import (
     FinitePart,
@@ -25,6 +26,7 @@ from attnbook.widgets.encoder_kernels import (
     KernelBlocks,
     LazyReplay,
 )
+from attnbook.widgets.encoder_real import RealTails, VitMaps
 from attnbook.widgets.encoder_steps import GaugeOne, KinkMicroscope, SoftmaxSits, StepDial
 from attnbook.widgets.encoder_tokens import (
     InitRace,
@@ -37,6 +39,7 @@ from attnbook.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, Planted
 from attnbook.widgets.one_query import FirstStep, InsideCone, PickToken, StartMap
 from attnbook.widgets.opening import FirstRun, LayerSteps, LongStart, OnePicture
 from attnbook.widgets.prose import tell
+from attnbook.widgets.real_heads import BestSteps, HeadsApart, MoreHeads
 from attnbook.widgets.saturation import (
     Arithmetic,
     RankLab,
@@ -58,6 +61,7 @@ __all__ = [
     "AssumptionOne",
     "AttentionRow",
     "BadBasin",
+    "BestSteps",
     "CancelledWidth",
     "CausalMask",
     "DigitPatch",
@@ -67,10 +71,12 @@ __all__ = [
     "FinitePart",
     "FirstRun",
     "FirstStep",
+    "FourWorlds",
     "GaugeOne",
     "GradientDissector",
     "HeadBudget",
     "HeadRace",
+    "HeadsApart",
     "HessianMap",
     "HowOften",
     "ImageRace",
@@ -89,6 +95,7 @@ __all__ = [
     "MarginStreet",
     "MaskForgotten",
     "MomentumForms",
+    "MoreHeads",
     "NaiveExact",
     "OneHeadTwin",
     "OnePicture",
@@ -99,6 +106,8 @@ __all__ = [
     "PolyakCap",
     "RankLab",
     "RealHeads",
+    "RealRace",
+    "RealTails",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -118,7 +127,9 @@ __all__ = [
     "TwoForms",
     "TwoGroups",
     "TwoNorms",
+    "VitMaps",
     "WaterFilling",
     "WeakConvexity",
+    "WordAngles",
     "tell",
 ]
