@@ -26,6 +26,7 @@ from attnbook.widgets.encoder_kernels import (
     KernelBlocks,
     LazyReplay,
 )
+from attnbook.widgets.encoder_real import RealTails, VitMaps
 from attnbook.widgets.encoder_steps import GaugeOne, KinkMicroscope, SoftmaxSits, StepDial
 from attnbook.widgets.encoder_tokens import (
     InitRace,
@@ -38,6 +39,7 @@ from attnbook.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, Planted
 from attnbook.widgets.one_query import FirstStep, InsideCone, PickToken, StartMap
 from attnbook.widgets.opening import FirstRun, LayerSteps, LongStart, OnePicture
 from attnbook.widgets.prose import tell
+from attnbook.widgets.real_heads import BestSteps, HeadsApart, MoreHeads
 from attnbook.widgets.saturation import (
     Arithmetic,
     RankLab,
@@ -59,6 +61,7 @@ __all__ = [
     "AssumptionOne",
     "AttentionRow",
     "BadBasin",
+    "BestSteps",
     "CancelledWidth",
     "CausalMask",
     "DigitPatch",
@@ -73,6 +76,7 @@ __all__ = [
     "GradientDissector",
     "HeadBudget",
     "HeadRace",
+    "HeadsApart",
     "HessianMap",
     "HowOften",
     "ImageRace",
@@ -91,6 +95,7 @@ __all__ = [
     "MarginStreet",
     "MaskForgotten",
     "MomentumForms",
+    "MoreHeads",
     "NaiveExact",
     "OneHeadTwin",
     "OnePicture",
@@ -102,6 +107,7 @@ __all__ = [
     "RankLab",
     "RealHeads",
     "RealRace",
+    "RealTails",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -121,6 +127,7 @@ __all__ = [
     "TwoForms",
     "TwoGroups",
     "TwoNorms",
+    "VitMaps",
     "WaterFilling",
     "WeakConvexity",
     "WordAngles",

@@ -4,10 +4,10 @@ import { explorable, fixed } from "./kit/kit.js";
 
 const RULES = ["SGD", "SNGD", "SPS", "Adam"];
 const SERIES = [0, 1, 3, 4]; // as in the race on the paper's own data
-const SHAPES = ["circle", "square", "diamond", "cross"];
+const SHAPES = ["circle", "square", "diamond", "triangle"];
 const DASHES = ["", "7 4", "9 3 2 3", "4 2"];
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
-const times10 = (value) => (value < 0.001 ? value.toExponential(0).replace("e-", " · 10^-") : String(Number(value.toPrecision(2))));
+const short = (value) => String(Number(value.toPrecision(2)));
 
 const NAMES = ["sentences", "tweets", "digits", "photographs"];
 const IDS = ["bias.1", "bias.4", "bias.6", "bias.7"];
@@ -20,7 +20,7 @@ export default explorable({
   title: "Four step rules on real data",
   wide: true,
   answers: ["who"],
-  defaults: { data: 0, how: "best", k: 99, open: 0, who: null },
+  defaults: { data: 0, how: "printed", k: 99, open: 0, who: null },
   build(kit) {
     const names = kit.list("which").map((one) => NAMES[one]);
     idsSeen = kit.list("which").map((one) => IDS[one]);
@@ -52,6 +52,7 @@ export default explorable({
       heading: "Before the other steps are shown",
       after: "Your guess, and the runs",
       go: "Show every step size",
+      start: () => kit.set({ how: "best" }),
       asks: [{
         kind: "choice", key: "who",
         question: "This is the race on sentences, with the steps that the paper prints for each rule. Now each rule may take the best of four step sizes of its own. What becomes of the order?",
@@ -71,8 +72,8 @@ export default explorable({
       const shown = curves.map((all, r) => all[place(state, r)]);
       const highest = Math.max(...shown.flat().filter(Number.isFinite), shown[0][0]);
       const top = Math.min(highest * 1.05, shown[0][0] * 1.6);
-      race.range({ x: { range: [0, times[d][times[d].length - 1]], label: "epoch" }, y: { range: [0, top] } });
-      sizes.range({ x: sizes.x, y: { range: [0, shown[0][0] * 1.6] } });
+      race.range({ x: [0, times[d][times[d].length - 1]], y: [0, top] });
+      sizes.range({ y: [0, shown[0][0] * 1.6] });
       race.begin();
       shown.forEach((line, r) => {
         const look = { series: SERIES[r], dash: DASHES[r], width: 2.4 };
@@ -94,7 +95,7 @@ export default explorable({
       sizes.end();
       const now = shown.map((line) => line[k]);
       kit.say(kit.opened
-        ? `${names[d]}, epoch ${times[d][k]}: ${RULES.map((name, r) => `${name} ${fixed(now[r], 3)} with ${r === 2 ? "cap" : "step"} ${times10(sets[d].sizes[r][place(state, r)])}`).join(", ")}. Last epoch minus SGD: as printed ${told(sets[d].gaps(0))}; each its best ${told(sets[d].gaps(1))}.`
+        ? `${names[d]}, epoch ${times[d][k]}: ${RULES.map((name, r) => `${name} ${fixed(now[r], 3)} with ${r === 2 ? "cap" : "step"} ${short(sets[d].sizes[r][place(state, r)])}`).join(", ")}. Last epoch minus SGD: as printed ${told(sets[d].gaps(0))}; each its best ${told(sets[d].gaps(1))}.`
         : `${names[d]}, with the paper's steps.`);
       kit.el.dataset.now = JSON.stringify(now);
       kit.el.dataset.sizes = JSON.stringify(kit.opened ? RULES.map((_, r) => sets[d].sizes[r][place(state, r)]) : []);
