@@ -56,6 +56,8 @@ What moves
         attention beside logistic regression, the bias paper's assumptions, Lemma 4 as a meter
     `widgets.MarginRace`, `widgets.HeadRace`, `widgets.OneHeadTwin`, `widgets.PlantedTeacher`
         margins of the mixture, and what more heads do from a zero start
+    `widgets.MoreHeads`, `widgets.BestSteps`, `widgets.HeadsApart`
+        heads on real sentences, with a longer step and parameters taken apart
     `widgets.OptimizerRace`, `widgets.ThreeSets`, `widgets.TwoByTwo`, `widgets.PolyakCap`,
     `widgets.MomentumForms`
         rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
@@ -83,6 +85,10 @@ What happens outside the theory
         real images and texts, and where they come from
     `real.data.Images`, `real.data.Texts`, `real.data.Source`
         what they are, and where each is from
+    `real.heads.sentences`, `real.heads.words`, `real.heads.Sentences`, `real.heads.Features`
+        sentences through a frozen encoder, in few directions, as problems of attnlab
+    `real.heads.fit`, `real.heads.Course`, `real.heads.start`, `real.heads.Cut`, `real.heads.width`
+        the theory's heads trained on them by batches; heads that share one head's parameters
     `real.models.minilm`, `real.models.hub`, `real.models.random`
         encoders in plain NumPy: one that many people use, any of its kind, one that learned nothing
     `real.models.Encoder`, `real.models.Head`, `real.models.Trace`
@@ -100,7 +106,7 @@ What happens outside the theory
     `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
         what it is compared with: matrices that learned nothing of it, and one that did
     `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
-    `real.train.Run`, `real.train.load`
+    `real.train.Run`, `real.train.load`, `real.train.text`, `real.train.padded`, `real.train.Padded`
         small Transformers that PyTorch trains, with what happens inside, and their checkpoints
 
 What is assigned

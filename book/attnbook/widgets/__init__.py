@@ -38,6 +38,7 @@ from attnbook.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, Planted
 from attnbook.widgets.one_query import FirstStep, InsideCone, PickToken, StartMap
 from attnbook.widgets.opening import FirstRun, LayerSteps, LongStart, OnePicture
 from attnbook.widgets.prose import tell
+from attnbook.widgets.real_heads import BestSteps, HeadsApart, MoreHeads
 from attnbook.widgets.saturation import (
     Arithmetic,
     RankLab,
@@ -59,6 +60,7 @@ __all__ = [
     "AssumptionOne",
     "AttentionRow",
     "BadBasin",
+    "BestSteps",
     "CancelledWidth",
     "CausalMask",
     "DigitPatch",
@@ -73,6 +75,7 @@ __all__ = [
     "GradientDissector",
     "HeadBudget",
     "HeadRace",
+    "HeadsApart",
     "HessianMap",
     "HowOften",
     "ImageRace",
@@ -91,6 +94,7 @@ __all__ = [
     "MarginStreet",
     "MaskForgotten",
     "MomentumForms",
+    "MoreHeads",
     "NaiveExact",
     "OneHeadTwin",
     "OnePicture",

@@ -6,7 +6,7 @@ import { scale } from "./kit/scale.js";
 
 const HEADS = 12;
 const SIZE = 16; // tokens of a sentence that are kept
-const LOW = 0.2;
+const LOW = 0.15;
 const whole = (value, most) => Math.max(0, Math.min(most, Math.round(value) || 0)); // any address
 
 export default explorable({
@@ -70,16 +70,17 @@ export default explorable({
         const cell = Math.max(52, w / here.words.length);
         const across = Math.max(1, Math.floor(w / cell));
         const most = Math.min(30, cell / 2 - 1);
-        const tall = lines.length * (2 * most + 6) + 30;
+        const tier = 2 * most + (kit.opened ? 18 : 6); // room for a name above the discs
+        const tall = lines.length * tier + 30;
         const rows = Math.ceil(here.words.length / across);
         const weights = lines.map(([, which]) => row(here, which, here.query));
-        const names = kit.opened ? lines.map(([name, , colour], k) => text(2, 12 + k * (2 * most + 6), name, { class: `al-small al-halo-text al-text-${colour}` })).join("") : "";
+        const names = kit.opened ? lines.map(([name, , colour], k) => text(2, 12 + k * tier, name, { class: `al-small al-halo-text al-text-${colour}` })).join("") : "";
         const inner = here.words.map((word, t) => {
           const x = (t % across) * cell + cell / 2;
           const top = Math.floor(t / across) * tall;
           return group({ "data-query": t, style: "cursor:pointer" },
             rect(x - cell / 2, top, cell, tall - 4, { fill: "transparent" }),
-            ...lines.map(([, , colour], k) => circle(x, top + most + 2 + k * (2 * most + 6), Math.max(1.5, most * Math.sqrt(weights[k][t])), { class: `al-fill-${colour}`, "fill-opacity": 0.75, "data-mark": k ? "fro" : "trained" })),
+            ...lines.map(([, , colour], k) => circle(x, top + (k + 1) * tier - most - 2, Math.max(1.5, most * Math.sqrt(weights[k][t])), { class: `al-fill-${colour}`, "fill-opacity": 0.75, "data-mark": k ? "fro" : "trained" })),
             t === here.query ? rect(x - cell / 2 + 3, top + tall - 26, cell - 6, 21, { class: "al-stroke-query", fill: "none", "stroke-width": 2, rx: 5, "data-mark": "query" }) : "",
             text(x, top + tall - 11, word, { class: "al-small", "text-anchor": "middle" }));
         }).join("");

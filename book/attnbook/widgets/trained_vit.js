@@ -13,7 +13,7 @@ export default explorable({
   title: "Where a Vision Transformer looks while it learns",
   wide: true,
   answers: ["rank", "keys"],
-  defaults: { t: 0, digit: 2, rule: 1, layer: 0, head: 0, open: 0, rank: null, keys: null },
+  defaults: { t: 0, digit: 2, rule: 1, layer: 0, head: 3, open: 0, rank: null, keys: null },
   build(kit) {
     const epochs = kit.list("epoch");
     const last = epochs.length - 1;
@@ -158,9 +158,10 @@ export default explorable({
       play.hidden = !kit.opened;
       side.hidden = !kit.opened;
       const t = shown(state);
-      const [rule, digit] = where(state);
+      const [rule, digit, layer, head] = where(state);
+      const of = `layer ${layer + 1}, ${head ? `head ${head}` : "mean of heads"}`;
       kit.say(kit.opened
-        ? `${RULES[rule]}, epoch ${fixed(epochs[t], epochs[t] % 1 ? 2 : 0)}: training loss ${fixed(kit.list("loss", rule)[t], 3)}, test accuracy ${percent(kit.list("accuracy", rule)[t])}; the digit ${digits[digit]} is called a ${digits[digit]} with ${percent(told(state, t))}.`
+        ? `${RULES[rule]}, epoch ${fixed(epochs[t], epochs[t] % 1 ? 2 : 0)}: training loss ${fixed(kit.list("loss", rule)[t], 3)}, test accuracy ${percent(kit.list("accuracy", rule)[t])}; the digit ${digits[digit]} is called a ${digits[digit]} with ${percent(told(state, t))}. In ${of}, a query has ${fixed(inside(state, 0)[t], 1)} effective keys.`
         : `The start, before any training. Choose a digit, a layer and a head.`);
       kit.el.dataset.frame = String(t);
       if (kit.opened) kit.el.dataset.attention = JSON.stringify(row(state, t));
