@@ -50,6 +50,8 @@ What moves
     `widgets.InitRace`, `widgets.ScaleRace`, `widgets.TokenOrFeature`, `widgets.ThreeNumbers`,
     `widgets.TailMeter`
         starts and scalings as steps, one feature a token, and how alike samples may be
+    `widgets.VitMaps`, `widgets.RealTails`
+        the encoder on real data: maps that freeze or move, how alike reviews and digits are
     `widgets.HeadBudget`, `widgets.LeaveOneOut`, `widgets.TwoGroups`, `widgets.StepRules`
         training many heads: what theorems ask for, stability, good starts, step rules
     `widgets.LogisticTwin`, `widgets.AssumptionOne`, `widgets.Antipodal`, `widgets.LemmaFour`

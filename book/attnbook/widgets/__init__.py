@@ -26,6 +26,7 @@ from attnbook.widgets.encoder_kernels import (
     KernelBlocks,
     LazyReplay,
 )
+from attnbook.widgets.encoder_real import RealTails, VitMaps
 from attnbook.widgets.encoder_steps import GaugeOne, KinkMicroscope, SoftmaxSits, StepDial
 from attnbook.widgets.encoder_tokens import (
     InitRace,
@@ -106,6 +107,7 @@ __all__ = [
     "RankLab",
     "RealHeads",
     "RealRace",
+    "RealTails",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -125,6 +127,7 @@ __all__ = [
     "TwoForms",
     "TwoGroups",
     "TwoNorms",
+    "VitMaps",
     "WaterFilling",
     "WeakConvexity",
     "WordAngles",
