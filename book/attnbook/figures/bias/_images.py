@@ -193,7 +193,7 @@ def paint(data: Data, canvas: Any) -> None:
         for axes, name, title in zip(
             panels[row],
             ("loss", "held_loss", "norm"),
-            ("training loss", "test loss", "mean norm of a head's W"),
+            ("training loss", "test loss", "norm of W"),
             strict=True,
         ):
             for k, rule in enumerate(RULES):
