@@ -46,7 +46,7 @@ def test_worlds_count_their_trainings(explorable, world: int) -> None:
 
 
 def test_a_line_is_moved_by_the_number_of_texts(explorable) -> None:
-    _, root = explorable("word_angles", state={"open": 2, "n": 1, "T": 2})
-    assert float(root.get_attribute("data-line")) == pytest.approx(real.probe.line(1, 2))
-    share = words.share_below(figures.kept("bias.10"), real.probe.line(1, 2))
+    _, root = explorable("word_angles", state={"open": 2, "n": 2, "T": 2})
+    assert float(root.get_attribute("data-line")) == pytest.approx(real.probe.line(2, 2))
+    share = words.share_below(figures.kept("bias.10"), real.probe.line(2, 2))
     assert float(root.get_attribute("data-share")) == pytest.approx(share, rel=1e-4)

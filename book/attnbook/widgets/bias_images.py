@@ -31,7 +31,7 @@ class ImageRace(Explorable):
             values = []
             for name in MEASURES:
                 found = data[name]
-                found = found.mean(axis=(-1, -2)) if name == "norm" else found
+                found = found.mean(axis=-1) if name == "norm" else found
                 values.append(np.nan_to_num(found, nan=CAP, posinf=CAP).clip(max=CAP).mean(axis=2))
             curves.append(np.stack(values, axis=2))
             gaps.append(data["gaps"])

@@ -91,7 +91,7 @@ class FourWorlds(Explorable):
             "attention": np.round(127 * together("attention")).astype(np.int8),  # in 127ths
             "scores": together("scores"),
         }
-        lost = arrays["attention"][3, ..., -1].min(axis=-1) < 64  # a training worth a look
+        late = (arrays["attention"][3].min(axis=1) < 64).sum(axis=-1)  # the last one to arrive
         super().__init__(
-            {"k": arrays["attention"].shape[-1] - 1, "run": int(lost.argmax())}, arrays
+            {"k": arrays["attention"].shape[-1] - 1, "run": int(late.argmax())}, arrays
         )

@@ -7,7 +7,7 @@ const NAMES = ["gradient descent", "normalized, exact gradients", "normalized, p
 const SERIES = [0, 1, 2];
 const DASHES = ["", "", "6 4"];
 const SHAPES = ["circle", "square", "triangle"];
-const MEASURES = ["1 - cosine with the max-margin W", "mean attention on the digit", "loss above its floor"];
+const MEASURES = ["1 − cosine with the max-margin W", "mean attention on the digit", "loss above its floor"];
 
 export default explorable({
   name: "digit_patch",
@@ -64,7 +64,7 @@ export default explorable({
       });
       const misses = rules.map((rule) => curve(rule, 0)[k]);
       const shares = rules.map((rule) => curve(rule, 1)[k]);
-      kit.say(`Step ${steps[k].toLocaleString("en")}, mean of ${draws} draws. 1 - cosine: ${misses.map((value, r) => `${power(value)} (${NAMES[r]})`).join(", ")}. Attention on the digit: ${shares.map((value) => fixed(value, 3)).join(", ")}.`);
+      kit.say(`Step ${steps[k].toLocaleString("en")}, mean of ${draws} draws. 1 − cosine: ${misses.map((value, r) => `${power(value)} (${NAMES[r]})`).join(", ")}. Attention on the digit: ${shares.map((value) => fixed(value, 3)).join(", ")}.`);
       kit.el.dataset.misses = JSON.stringify(misses);
       kit.el.dataset.attention = JSON.stringify(shares);
       kit.el.dataset.step = String(steps[k]);

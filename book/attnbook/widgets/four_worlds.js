@@ -23,7 +23,8 @@ export default explorable({
     };
     const memo = {};
     const leasts = (w) => (memo[w] = memo[w] || Array.from({ length: runs }, (_, run) => least(w, run)));
-    const arrived = (w) => leasts(w).filter((one) => one[count - 1] > CHOSEN).length;
+    const arrived = (w, k = count - 1) => leasts(w).filter((one) => one[k] > CHOSEN).length;
+    const soon = steps.findIndex((step) => step >= 1000);
     // by how much the best word of each text leads its runner-up
     const leads = (w, run) => Array.from({ length: n }, (_, i) => {
       const [first, second] = kit.list("scores", w < 2 ? 0 : 1, run, i).sort((a, b) => b - a);
@@ -36,10 +37,10 @@ export default explorable({
       heading: "Before they run", go: "Run them",
       asks: [{
         kind: "choice", key: "which",
-        question: `Twenty trainings, each on twenty texts of ${words} real words. The theorem wants nearly orthogonal tokens, and one score for all rivals of a best word; real words have neither. What does it take to keep a good share of the trainings from ending on every best word?`,
+        question: `Twenty trainings, each on twenty texts of ${words} real words. The theorem wants nearly orthogonal tokens, and one score for all rivals of a best word; real words have neither. What does it take so that, at the end of a long run, a good share of the trainings is not on every best word?`,
         options: [["tokens", "Real words in place of orthogonal tokens, nothing else."], ["scores", "Scores of their own, nothing else."], ["either", "Either of the two."], ["together", "The two together; each alone is harmless."], ["none", "They all arrive, whatever is dropped."]],
         right: () => truth(),
-        say: (mine) => `${mine === null ? "" : mine === truth() ? "Yes. " : "Not quite. "}Of ${runs} trainings ${arrived(0)} end on every best word with both hypotheses, ${arrived(1)} with words in place of orthogonal tokens, ${arrived(2)} with the words' own scores, and ${arrived(3)} with words and their own scores.`,
+        say: (mine) => `${mine === null ? "" : mine === truth() ? "Yes. " : "Not quite. "}Of ${runs} trainings ${arrived(0)} end on every best word with both hypotheses, ${arrived(1)} with words in place of orthogonal tokens, ${arrived(2)} with the words' own scores, and ${arrived(3)} with words and their own scores. A thousand steps were enough for ${[0, 1, 2, 3].map((w) => arrived(w, soon)).join(", ")} of them: what is lost is time. Move the step back.`,
       }],
     });
     function truth() {
@@ -72,7 +73,7 @@ export default explorable({
       each.end();
       const lost = kit.opened ? on(w, run).filter((one) => one[k] <= CHOSEN).length : 0;
       kit.say(kit.opened
-        ? `${WORLDS[w][0]}, ${WORLDS[w][1]}: ${arrived(w)} of ${runs} trainings end with most attention on every best word. Training ${run + 1} at step ${steps[k]}: ${n - lost} of ${n} texts have it; the least is ${fixed(leasts(w)[run][k], 3)}.`
+        ? `${WORLDS[w][0]}, ${WORLDS[w][1]}: ${arrived(w)} of ${runs} trainings end with most attention on every best word, ${arrived(w, k)} have it at step ${steps[k]}. Training ${run + 1} there: ${n - lost} of ${n} texts have it; the least is ${fixed(leasts(w)[run][k], 3)}.`
         : "Attention on the best word of each text, as W trains from zero.");
       kit.el.dataset.arrived = kit.opened ? String(arrived(w)) : "";
       kit.el.dataset.least = kit.opened ? String(leasts(w)[run][k]) : "";

@@ -5,7 +5,7 @@ import { group, rect, text } from "./kit/view.js";
 import { player, plot } from "./kit/views.js";
 
 const NAMES = ["$\\tau_0=d_m^{-1/2}$", "$\\tau_0=1/d_m$"];
-const WORDS = ["width^-1/2", "1/width"];
+const WORDS = ["1/√width", "1/width"];
 const COLOURS = ["trained", "other"];
 const UNIT = 1e4; // maps travel in units of 1e-4
 
@@ -84,7 +84,7 @@ export default explorable({
         return [
           { xs: x, ys: rows.map((v) => v[1]), ...look, faint: true, width: 1 },
           { xs: x, ys: rows.map((v) => v[2]), ...look, faint: true, width: 1 },
-          { xs: x.slice(0, stop), ys: rows.slice(0, stop).map((v) => v[0]), ...look, name: `$${s ? "1/d_m" : "d_m^{-1/2}"}$`, at: 0.9, dy: s ? -4 : 20 },
+          { xs: x.slice(0, stop), ys: rows.slice(0, stop).map((v) => v[0]), ...look, name: k(state) > 2 ? `$${s ? "1/d_m" : "d_m^{-1/2}"}$` : undefined, at: 0.9, dy: s ? -4 : 20 },
         ];
       });
     };
@@ -145,7 +145,7 @@ export default explorable({
       }
       const w = at(state);
       const moved = [0, 1].map((s) => over("moved", w, s)[k(state)][0]);
-      kit.say(`Epoch ${fixed(epoch[k(state)], 1)}, width ${widths[w]}: attention has moved by ${fixed(moved[0], 3)} with width^-1/2 and by ${fixed(moved[1], 3)} with 1/width. Loss of the last epoch ${fixed(final(w, 0), 3)} and ${fixed(final(w, 1), 3)}.`);
+      kit.say(`Epoch ${fixed(epoch[k(state)], 1)}, width ${widths[w]}: attention has moved by ${fixed(moved[0], 3)} with 1/√width and by ${fixed(moved[1], 3)} with 1/width. Loss of the last epoch ${fixed(final(w, 0), 3)} and ${fixed(final(w, 1), 3)}.`);
       kit.el.dataset.moved = JSON.stringify(moved);
       kit.el.dataset.last = JSON.stringify([final(w, 0), final(w, 1)]);
     };

@@ -1,7 +1,7 @@
 // Cosines of the words of real texts, and how many pairs pass the line of Assumption 1.
 
 import { explorable, fixed } from "./kit/kit.js";
-import { percent } from "./kit/view.js";
+import { percent, power } from "./kit/view.js";
 
 const SETS = ["film reviews", "tweets"];
 const PAIRS = ["words of one text", "words of two texts"];
@@ -45,12 +45,12 @@ export default explorable({
         right: () => 3 - [...WORST].reverse().findIndex((value) => at({ of: 0, pairs: 0 }, lineOf(20, 12)) <= value * 1.5),
         say: () => {
           const one = { of: 0, pairs: 0 };
-          return `${percent(at(one, 0.1))} of the cosines are below .1, which looks nearly orthogonal to the eye, and to the paper's Figure 10. The assumption's line for that training is ${lineOf(20, 12).toExponential(1)}, and ${fixed(100 * at(one, lineOf(20, 12)), 2)} % of the pairs are below it.`;
+          return `${percent(at(one, 0.1))} of the cosines are below .1, which looks nearly orthogonal to the eye, and to the paper's Figure 10. The assumption's line for that training is ${power(lineOf(20, 12))}, and ${fixed(100 * at(one, lineOf(20, 12)), 2)} % of the pairs are below it.`;
         },
       }],
     });
     const controls = kit.controls();
-    kit.slider({ key: "n", label: "texts n", values: [1, 2, 5, 10, 20, 50, 100, 1000], show: String, parent: controls });
+    kit.slider({ key: "n", label: "texts n", values: [2, 5, 10, 20, 50, 100, 1000], show: String, parent: controls });
     kit.slider({ key: "T", label: "words T", values: [2, 3, 4, 6, 8, 12, 25, 50], show: String, parent: controls });
     kit.choice({ key: "of", label: "texts", options: SETS.map((name, k) => [k, name]), parent: controls });
     kit.choice({ key: "pairs", label: "pairs", options: PAIRS.map((name, k) => [k, name]), parent: controls });
@@ -76,7 +76,7 @@ export default explorable({
       density.end();
       below.end();
       kit.say(kit.opened
-        ? `${SETS[state.of]}, ${PAIRS[state.pairs]}: ${percent(at(state, 0.1))} of the cosines are below .1. For ${state.n} ${state.n === 1 ? "text" : "texts"} of ${state.T} words Assumption 1's line is ${size.toExponential(1)}, and ${fixed(100 * at(state, size), 2)} % are below it.`
+        ? `${SETS[state.of]}, ${PAIRS[state.pairs]}: ${percent(at(state, 0.1))} of the cosines are below .1. For ${state.n} texts of ${state.T} words Assumption 1's line is ${power(size)}, and ${fixed(100 * at(state, size), 2)} % are below it.`
         : "Cosines of pairs of words; the line of the assumption is dashed.");
       kit.el.dataset.line = String(size);
       kit.el.dataset.share = kit.opened ? String(at(state, size)) : "";

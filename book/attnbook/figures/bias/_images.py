@@ -20,6 +20,7 @@ RULES = ("SGD", "SNGD", "SPS", "Adam")
 SIZES = ("sgd_steps", "sngd_steps", "sps_caps", "adam_steps")  # the paper's own first
 SGD, SNGD, SPS, ADAM = range(4)
 RECORD = ("loss", "accuracy", "held_loss", "held_accuracy", "step_length")
+INSIDE = ("norm", "moved", "rank", "sharp", "keys")  # of every head
 WATCHED = 40  # images of the test part on which attention is measured
 LEVELS = 127  # of a stored attention map
 LOST = 10.0  # the loss of a run that diverged
@@ -120,10 +121,11 @@ def compute(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
 
 
 def finish(settings: Mapping[str, Any], arrays: Arrays) -> Arrays:
-    """Rules and step sizes first; times once."""
+    """Rules and step sizes first; times once; means over heads."""
     count = len(settings[SIZES[0]])
     found = {name: array.reshape(4, count, *array.shape[1:]) for name, array in arrays.items()}
     found |= {name: found[name][0, 0, 0] for name in ("step", "epoch")}
+    found |= {name: found[name].mean(axis=-1) for name in INSIDE}
     found["size"] = np.array([settings[name] for name in SIZES])
     return found | {"gaps": gaps(found["loss"])}
 
@@ -191,12 +193,12 @@ def paint(data: Data, canvas: Any) -> None:
         for axes, name, title in zip(
             panels[row],
             ("loss", "held_loss", "norm"),
-            ("training loss", "test loss", "mean norm of a head's W"),
+            ("training loss", "test loss", "norm of W"),
             strict=True,
         ):
             for k, rule in enumerate(RULES):
                 values = data[name][k, which[k]]
-                values = values.mean(axis=(-1, -2)) if name == "norm" else values
+                values = values.mean(axis=-1) if name == "norm" else values
                 label = rule if row else None
                 axes.plot(epoch, values.mean(axis=0), label=label, marker=mark(k), markevery=3)
                 low, high = values.min(axis=0), values.max(axis=0)
@@ -229,11 +231,11 @@ ARRAYS = {
     "held_loss": "(4, sizes, trials, times) loss on test images",
     "held_accuracy": "(4, sizes, trials, times) share of those that is told right",
     "step_length": "(4, sizes, trials, times) mean factor before the gradient of late",
-    "norm": "(4, sizes, trials, times, layers, heads) Frobenius norm of W",
-    "moved": "(4, sizes, trials, times, layers, heads) Frobenius distance of W from its start",
-    "rank": "(4, sizes, trials, times, layers, heads) (nuclear / Frobenius norm of W) squared",
-    "sharp": "(4, sizes, trials, times, layers, heads) mean largest attention of a query",
-    "keys": "(4, sizes, trials, times, layers, heads) mean effective number of keys",
+    "norm": "(4, sizes, trials, times, layers) Frobenius norm of W",
+    "moved": "(4, sizes, trials, times, layers) Frobenius distance of W from its start",
+    "rank": "(4, sizes, trials, times, layers) (nuclear / Frobenius norm of W) squared",
+    "sharp": "(4, sizes, trials, times, layers) mean largest attention of a query",
+    "keys": "(4, sizes, trials, times, layers) mean effective number of keys",
 }
 READING = (
     "The width of a token and of a head is not stated. Attention is plain, without the learned "

@@ -114,7 +114,8 @@ SETTINGS = {
     },
     paper={**SETTINGS, "images": 60000, "epochs": 40, "frames": tuple(range(1, 41))},
     arrays={
-        name: told.replace("(4, sizes, ", "(2, ") for name, told in _images.ARRAYS.items()
+        name: told.replace("(4, sizes, ", "(2, ").replace("layers)", "layers, heads)")
+        for name, told in _images.ARRAYS.items()
         if name not in ("size", "gaps")
     }
     | {

@@ -223,7 +223,7 @@ def alt(data: Data) -> str:
     )
 
 
-QUICK = {"texts": 150, "most": 128, "n": 20, "T": 12, "trainings": 5, "steps": 3000, "trials": 4}
+QUICK = {"texts": 150, "most": 128, "n": 20, "T": 12, "trainings": 5, "steps": 20_000, "trials": 4}
 
 
 @figure(
