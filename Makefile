@@ -9,7 +9,7 @@ export PIP_NO_INPUT := 1
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course real torch coverage kernels test-kernels
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -28,6 +28,7 @@ help:
 	@echo "make lock    renew the pinned versions of both environments"
 	@echo "make picture redraw the picture of the README"
 	@echo "make sweeps  renew the stored sweeps of the explorables"
+	@echo "make real    renew the kept runs of real text, images and models (installs PyTorch)"
 	@echo "make course  verify the problem sets and write them for instructors (_build/course)"
 	@echo "make coverage  which statements the pages teach"
 	@echo "make clean   remove everything that was made"
@@ -88,11 +89,16 @@ PYTEST := PYTHONPATH=$(WHEEL) ATTNLAB_UNDER_TEST=$(WHEEL) $(BIN)/pytest -n 3 --d
 pytest: wheel
 	$(PYTEST) -m "not long" --doctest-modules --doctest-glob=README.md tests README.md $(WHEEL)/attnlab $(WHEEL)/attnbook
 
-pytest-long: wheel
+pytest-long: wheel torch
 	$(PYTEST) -m long tests
 
 pythons: wheel
 	$(BIN)/python .ci/newer-pythons _build/dist/*.whl
+
+# What trains on real data; `make test` does without. The pinned release is small where the index
+# gives builds for processors; the usual index of Linux has builds for CUDA, of several GB.
+torch: env
+	@$(BIN)/python -c "import torch" 2>/dev/null || $(BIN)/python -m pip install --progress-bar off --quiet torch==2.13.0
 
 # -- the rest ----------------------------------------------------------------------------------
 bench: env
@@ -114,6 +120,10 @@ sweeps: env
 	$(BIN)/python -m attnbook.widgets.sweeps
 	$(BIN)/python -m attnbook.widgets.sweeps_encoder
 	$(BIN)/python -m attnbook.widgets.planted
+
+# what the pages show of real data: an hour, and some hundred MB of archives, once
+real: env torch
+	$(BIN)/python -m attnbook figure real --store --out _build/real
 
 # -- the book ----------------------------------------------------------------------------------
 book: env-book

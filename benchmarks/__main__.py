@@ -15,7 +15,7 @@ def main() -> None:
     """Print the table and, where nothing was left out, write it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # JAX has threads of its own
-    from benchmarks import ntk, svm, timing, training
+    from benchmarks import growth, ntk, svm, timing, training
 
     sections = {
         "Training one head": training.one_head,
@@ -41,6 +41,7 @@ def main() -> None:
         path = Path(__file__).with_name("RESULTS.md")
         path.write_text(head + "\n" + "\n".join(text))
         print(f"written to {path.name}")
+        growth.main()
     print(f"{sum(row.reached for row in rows)} of {len(rows)} ratios reached")
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+import subprocess
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -115,5 +120,59 @@ def torch_multihead(
             with torch.no_grad():
                 u -= 0.1 * gu
                 w -= 0.1 * gw
+
+    return run
+
+
+def jax_multihead(
+    problem: SequenceProblem, U: np.ndarray, W: np.ndarray, steps: int
+) -> Callable[[], None]:
+    """The same as a compiled scan of gradient steps."""
+    X, y, share = jnp.asarray(problem.X), jnp.asarray(problem.y), U.shape[0] ** -0.5
+    keys = X[:, None]
+
+    def loss(at: Any) -> Any:
+        u, w = at
+        P = jax.nn.softmax((keys @ w) @ keys.swapaxes(-1, -2), axis=-1)
+        f = (u * (P @ keys)).sum((-1, -2, -3)) * share
+        return jax.nn.softplus(-y * f).mean()
+
+    @jax.jit
+    def run(at: Any) -> Any:
+        def step(at: Any, _: Any) -> Any:
+            return jax.tree.map(lambda p, g: p - 0.1 * g, at, jax.grad(loss)(at)), None
+
+        return jax.lax.scan(step, at, None, length=steps)[0]
+
+    start = (jnp.asarray(U), jnp.asarray(W.swapaxes(-1, -2)))
+    return lambda: jax.block_until_ready(run(start))
+
+
+FLOOR = Path(__file__).with_name("floor.c")
+
+
+def c_floor(problem: TokenProblem, start: np.ndarray, steps: int) -> Callable[[], np.ndarray]:
+    """``floor.c``, compiled for this processor by the system's compiler: W after the steps."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise FileNotFoundError("the floor of one core needs a C compiler (cc) on the PATH")
+    folder = tempfile.mkdtemp()
+    made = Path(folder) / "floor.so"
+    n, T, d = problem.n, problem.T, problem.d
+    sizes = [f"-DN={n}", f"-DT={T}", f"-DD={d}"]
+    flags = ["-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, *sizes, str(FLOOR), "-o", str(made), "-lm"], check=True)
+    call = ctypes.CDLL(str(made)).train
+    shutil.rmtree(folder)
+    pointer = ctypes.POINTER(ctypes.c_double)
+    X, z, scores = (
+        np.ascontiguousarray(np.moveaxis(a, 0, -1)) for a in (problem.X, problem.z, problem.scores)
+    )
+
+    def run() -> np.ndarray:
+        W = np.ascontiguousarray(np.moveaxis(start, 0, -1))
+        arrays = [a.ctypes.data_as(pointer) for a in (X, z, scores, W)]
+        call(W.shape[-1], steps, ctypes.c_double(0.1), *arrays)
+        return np.moveaxis(W, -1, 0)
 
     return run

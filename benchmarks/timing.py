@@ -6,6 +6,7 @@ import datetime
 import os
 import platform
 import time
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -55,6 +56,21 @@ def side_by_side(contenders: dict[str, Contender], repeats: int = 5) -> dict[str
             contender.run()
             best[name] = min(best[name], (time.perf_counter() - start) / contender.units)
     return best
+
+
+def peak(run: Callable[[], object]) -> float:
+    """The most memory that one call holds at a time, in kB, as Python's allocators count it.
+
+    NumPy's arrays are counted, the own memory of compiled solvers is not: what is said of them is
+    a lower bound. The first call is not counted, for it fills caches.
+    """
+    run()
+    tracemalloc.start()
+    try:
+        run()
+        return tracemalloc.get_traced_memory()[1] / 1e3
+    finally:
+        tracemalloc.stop()
 
 
 def machine() -> str:

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from attnbook import figures
-from attnbook.figures import Data, Figure, _store
+from attnbook.cli import _figures, main
+from attnbook.figures import Data, Figure, _kept, _output, _store, _verdict
 from attnbook.figures._plan import plan
 from attnbook.figures._store import Store
 from attnbook.files import atomically
@@ -43,6 +44,26 @@ def toy(**changes: object) -> Figure:
         "chunk": 3,
     }
     return Figure(**{**entries, **changes})
+
+
+def measured(**changes: object) -> Figure:
+    """The same of real data: with a verdict, and a run that is kept."""
+    return toy(
+        status="measured",
+        stand_in="four numbers instead of a Transformer",
+        verdict=lambda data: figures.Verdict("weaker", f"mean {data['x'].mean():.3f}"),
+        stored=True,
+        **changes,
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where kept runs lie in this test."""
+    place = tmp_path / "kept"
+    monkeypatch.setattr(_kept, "_home", lambda: place)
+    monkeypatch.setattr(_kept, "get", lambda _: measured())
+    return place
 
 
 def same(one: Data, two: Data) -> bool:
@@ -291,3 +312,130 @@ def test_a_store_of_its_own_folder(tmp_path: Path) -> None:
     assert store.load(task) is None
     store.save(task, {"x": np.arange(3.0)})
     assert np.array_equal(store.load(task)["x"], np.arange(3.0))
+
+
+# -- real data: what is kept, what it came to, what it needs ---------------------------------------
+def test_a_kept_run_is_read_back(home: Path) -> None:
+    data = measured().run()
+    path = figures.store(data, seconds=1.25)
+    assert path == home / "svm.5.npz"
+    again = figures.kept("svm.5")
+    assert (again.preset, again.seed, again.settings) == (data.preset, data.seed, data.settings)
+    assert again["x"].dtype == np.float64
+    np.testing.assert_allclose(again["x"], data["x"], rtol=1e-6)
+    assert np.array_equal(again["d"], data["d"])
+    assert _kept.seconds("svm.5") == 1.2
+    assert measured().verdict(again).numbers == measured().verdict(data).numbers
+    first = path.read_bytes()
+    assert figures.store(data, seconds=1.25).read_bytes() == first, "the same bytes each time"
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        ("none", r"id: expected a kept run of svm\.5 \(attnlab figure svm\.5 --store\), got none"),
+        ("cut", r"svm\.5\.npz: expected a whole kept run"),
+        ("empty", r"svm\.5\.npz: expected a whole kept run"),
+        ("foreign", r"svm\.5\.npz: expected a whole kept run .* got a foreign file"),
+        ("numbers", r"svm\.5\.npz: expected a whole kept run .* got its numbers were changed"),
+        ("other", r"svm\.5\.npz: expected a run of svm\.5, got one of svm\.6"),
+        ("settings", r"svm\.5\.npz: expected a run of today's quick preset"),
+        ("arrays", r"svm\.5\.npz: expected the arrays \['d', 'more', 'x'\]"),
+    ],
+)
+def test_a_kept_run_that_is_not_its_own(
+    home: Path, monkeypatch: pytest.MonkeyPatch, damage: str, says: str
+) -> None:
+    path = figures.store(measured().run())
+    content = path.read_bytes()
+    changed: dict = {}
+    if damage == "none":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "foreign":
+        np.savez(path, x=np.zeros(3))
+    elif damage == "numbers":
+        arrays = dict(np.load(path))
+        arrays["x"] = arrays["x"] + np.float32(1e-3)
+        np.savez(path, **arrays)
+    elif damage == "other":
+        monkeypatch.setattr(_kept, "get", lambda _: measured(id="svm.6"))
+        figures.store(measured(id="svm.6").run()).rename(path)
+    elif damage == "settings":
+        changed["quick"] = {**measured().quick, "scale": 2.0}
+    else:
+        changed["arrays"] = {**measured().arrays, "more": "(1,) that the run does not have"}
+    monkeypatch.setattr(_kept, "get", lambda _: measured(**changed))
+    with pytest.raises(ValueError, match=says) as error:
+        figures.kept("svm.5")
+    assert "\n" not in str(error.value)
+
+
+def test_only_the_quick_preset_is_kept(home: Path) -> None:
+    for run in (measured().run(seed=1), measured().run(scale=2.0), measured().run("paper")):
+        with pytest.raises(ValueError, match=r"data: expected the quick preset as it is"):
+            figures.store(run)
+    assert not home.exists()
+
+
+def test_other_figures_are_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["figure", "svm.3", "--store"]) == 2
+    assert "store: expected figures whose run the book keeps, got svm.3" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"id: expected a figure whose run is kept, got svm\.3"):
+        figures.kept("svm.3")
+
+
+def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_verdict, "find_spec", lambda _: None)
+    says = r"^svm\.5: expected torch \(pip install 'attnlab\[real-train\]'\), got no such module$"
+    with pytest.raises(ValueError, match=says):
+        measured(needs="real-train").run()
+    with pytest.raises(ValueError, match=r"pip install 'attnlab\[real\]'"):
+        measured(needs="real").run()
+    assert measured().run()["x"].shape == (2, 8, 4)
+
+
+def test_a_verdict_is_a_word_of_four_and_numbers() -> None:
+    with pytest.raises(ValueError, match=r"word: expected one of 'as the paper says'"):
+        figures.Verdict("fine", "1 of 2")
+    with pytest.raises(ValueError, match=r"numbers: expected a sentence"):
+        figures.Verdict("weaker", " ")
+    with pytest.raises(ValueError, match=r"status: expected 'measured' with a verdict"):
+        toy(verdict=lambda _: figures.Verdict("weaker", "1"))
+    with pytest.raises(ValueError, match=r"status: expected 'measured' with a verdict"):
+        toy(status="measured")
+    with pytest.raises(ValueError, match=r"needs: expected one of 'real', 'real-train'"):
+        measured(needs="reel")
+
+
+def test_the_command_keeps_a_run_and_says_what_it_came_to(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = measured()
+    monkeypatch.setattr(_figures, "_chosen", lambda _: [one])
+    monkeypatch.setattr(_output, "get", lambda _: one)
+    out = str(tmp_path / "out")
+    asked = ["figure", "svm.5", "--store", "--quiet", "--workers", "1", "--out", out]
+    assert main(asked) == 0
+    said = capsys.readouterr().out
+    assert "reduced stand-in: four numbers instead of a Transformer" in said
+    assert f"weaker: {one.verdict(figures.kept('svm.5')).numbers}" in said
+    assert "kept in" in said
+    assert _kept.seconds("svm.5") is not None
+    record = json.loads((tmp_path / "out" / "svm.5.json").read_text())
+    assert record["verdict"]["word"] == "weaker"
+    assert record["reduced stand-in"] == one.stand_in
+    assert main(asked) == 0, "what was finished is found again"
+    assert _kept.seconds("svm.5") is None, "so what it took is not known"
+    assert main([*asked, "--seed", "1"]) == 2
+    assert "store: expected the quick preset as it is" in capsys.readouterr().err
+
+
+def test_real_data_changes_no_other_figure() -> None:
+    for figure in figures.all(own=True):
+        assert bool(figure.needs) == (figure.verdict is not None), figure.id
+        assert figure.stored or not figure.needs, figure.id
+    assert set(figures.verdicts()) == {f.id for f in figures.all(own=True) if f.needs}

@@ -380,10 +380,8 @@ def test_a_margin_solution_lies_along_itself() -> None:
     rng = np.random.default_rng(1)
     noise = np.zeros((9, 9))
     noise[:8, :8] = rng.standard_normal((8, 8))
-    from attnbook.real._selection import in_span
-
-    outside = noise - in_span(noise, seen.X, seen.z)
-    assert np.abs(in_span(outside, seen.X, seen.z)).max() < 1e-8 * np.abs(noise).max()
+    outside = noise - seen.within(noise)
+    assert np.abs(seen.within(outside)).max() < 1e-8 * np.abs(noise).max()
     moved = real.probe.selection(seen, best + outside)
     assert abs(moved.inside - 1) < 1e-6
     size = np.linalg.norm(best) / np.linalg.norm(best + outside)
@@ -392,14 +390,73 @@ def test_a_margin_solution_lies_along_itself() -> None:
 
 
 def test_controls_know_nothing_of_the_selections() -> None:
-    from attnbook.real._selection import scrambled
-
     rng = np.random.default_rng(0)
     W = rng.standard_normal((12, 4)) @ rng.standard_normal((4, 12))
-    other = scrambled(W, rng)
+    other = real.probe.scrambled(W, rng=rng)
     assert np.allclose(np.linalg.svd(other)[1][:4], np.linalg.svd(W)[1][:4])
     assert np.linalg.matrix_rank(other) == 4
     assert abs(np.sum(W * other)) < 0.5 * np.sum(W * W)
+
+
+def asked(texts: int, rng: int = 0, tokens: int = 6, d: int = 40) -> real.probe.Selections:
+    """Tokens of a MiniLM's shape, drawn: a 1 at the end of each."""
+    draw = np.random.default_rng(rng)
+    X = np.concatenate([draw.standard_normal((texts, tokens, d)), np.ones((texts, tokens, 1))], -1)
+    return real.probe.Selections(X, X[np.arange(texts), draw.integers(tokens, size=texts)])
+
+
+def test_a_solution_selects_the_same_with_gaps_of_one() -> None:
+    model = real.models.random(heads=4, d=40, rng=0)
+    seen, W = asked(12), model.head(1, 2).W
+    best = real.probe.solution(seen, W)
+    logits = np.einsum("ntd,de,ne->nt", seen.X, best, seen.z)
+    taken = real.probe.Selections.taken(seen, np.vstack([W[:-1], 0 * W[-1:]]))
+    gaps = np.take_along_axis(logits, taken[:, None], 1) - logits
+    gaps[np.arange(12), taken] = np.inf
+    assert gaps.min() == pytest.approx(1.0, abs=1e-7)
+    assert real.probe.selection(seen, best).cosine == pytest.approx(1.0, abs=1e-7)
+    # no other matrix with these gaps is as short: one along W itself is longer
+    along = W / np.linalg.norm(W)
+    least = np.einsum("ntd,de,ne->nt", seen.X, along, seen.z)
+    least = np.take_along_axis(least, taken[:, None], 1) - least
+    least[np.arange(12), taken] = np.inf
+    assert least.min() < 1 / np.linalg.norm(best)
+
+
+def test_a_taught_matrix_is_found_on_its_own_texts_and_less_so_on_others() -> None:
+    seen, fresh = asked(20), asked(20, 1)
+    W = real.probe.taught(seen, rng=0)
+    here, there = real.probe.selection(seen, W), real.probe.selection(fresh, W)
+    assert here.inside > 0.99
+    assert here.share > 0.999
+    assert there.inside < 0.8
+    same = real.probe.taught(seen, rng=0)
+    assert np.array_equal(W, same)
+    compared = {"random directions": [
+        real.probe.selection(seen, real.probe.scrambled(W, rng=k)) for k in range(4)
+    ]}  # fmt: skip
+    assert real.probe.chance(here, compared) == 1 / 5
+    assert real.probe.chance(compared["random directions"][0], {"itself": [here]}) == 1.0
+    with pytest.raises(ValueError, match="controls: expected at least one draw, got none"):
+        real.probe.chance(here, {})
+
+
+def test_controls_come_from_the_same_layer() -> None:
+    model = real.models.random(heads=4, d=40, rng=0)
+    seen, own = asked(10), model.head(0, 0)
+    others = [model.head(0, k) for k in (1, 2, 3)]
+    told = real.probe.controls(seen, own, others, rng=0, draws=2)
+    assert {name: len(some) for name, some in told.items()} == {
+        "random directions": 2,
+        "key of another head": 2,
+    }
+    assert list(real.probe.controls(seen, own, rng=0, draws=1)) == ["random directions"]
+    # a head's own keys are no control: they give the head back
+    itself = real.probe.controls(seen, own, [own], rng=0, draws=1)["key of another head"][0]
+    assert itself.inside == pytest.approx(real.probe.selection(seen, own.W).inside, abs=1e-9)
+    assert all(one.inside != pytest.approx(itself.inside) for one in told["key of another head"])
+    with pytest.raises(ValueError, match="W: expected"):
+        real.probe.scrambled(np.ones((2, 3)), rng=0)
 
 
 def test_measures_of_tokens_and_attention() -> None:

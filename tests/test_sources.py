@@ -99,7 +99,15 @@ LATE = "def f():\n    from attnbook import theory as t\n    return t.svm"
          ["from attnbook import figures\nfigures.get('bias.2').run()"], False),
         ("attnbook/figures/svm/__init__.py",
          ["from attnbook import figures\nfigures.get(name).run()"], True),
+        ("attnbook/figures/svm/__init__.py",
+         ["from attnbook import figures\nfigures.kept('bias.6')"], False),
+        ("attnbook/figures/bias/__init__.py",
+         ["from attnbook import figures\nfigures.kept('bias.6')"], True),
         ("attnbook/figures/svm/__init__.py", ["from attnbook.figures import get"], True),
+        # real data: its libraries are imported by name, and it asks for nothing above it
+        ("attnbook/real/_datasets.py",
+         ["from attnbook import figures\nfigures.get('svm.7')"], True),
+        ("attnbook/widgets/token_board.py", ["from attnbook import real\nreal.models"], False),
         ("attnbook/claims/svm/__init__.py", ["from attnbook import claims"], True),
         ("attnbook/claims/svm/__init__.py", ["import importlib\nimportlib.import_module(x)"], True),
         ("attnbook/claims/svm/__init__.py", ["import subprocess"], True),
@@ -313,3 +321,16 @@ def test_a_kernel_that_does_not_start_is_asked_again(monkeypatch: pytest.MonkeyP
     assert len(asked) == 2
     assert "died" in results.run_page("book/index")[3]
     assert len(asked) == 4
+
+
+def test_real_imports_only_libraries_by_name() -> None:
+    """`sources.LIBRARIES` says so: what its modules import at run time is no room of ours."""
+    asked = set()
+    for path in sorted((HOMES["attnbook"] / "real").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "needed":
+                first = node.args[0]
+                assert isinstance(first, ast.Constant), f"{path}: a name that is made up"
+                asked.add(first.value.split(".")[0])
+    assert "sklearn" in asked
+    assert not asked & set(HOMES)

@@ -61,13 +61,21 @@ def _sigmoid(x: Array) -> Array:
     return np.asarray(1.0 / e)
 
 
+def _logistic_slope(m: Array) -> Array:
+    """-1 / (1 + e^m)."""
+    e = np.minimum(m, 700.0)
+    np.exp(e, out=e)
+    e += 1.0
+    return np.asarray(np.divide(-1.0, e, out=e))
+
+
 LOSSES: dict[str, Loss] = {
     loss.name: loss
     for loss in (
         Loss(
             "logistic",
             value=lambda m: softplus(-m),
-            slope=lambda m: -_sigmoid(-m),
+            slope=_logistic_slope,
             bend=lambda m: _sigmoid(-m) * _sigmoid(m),
             log_slope=lambda m: -softplus(m),
             # (1 + e^-(b-delta)) / (1 + e^-b) = 1 + (e^delta - 1) sigmoid(-b); for large delta

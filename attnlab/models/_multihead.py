@@ -14,9 +14,7 @@ from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
 
 # Samples are passed through in blocks whose working arrays stay in the second-level cache.
-BLOCK = 120_000
-# From this many heads on, one large product over vec(W) beats many small ones (measured).
-MANY_HEADS = 3
+BLOCK = 50_000
 
 
 @dataclass(frozen=True)
@@ -109,30 +107,26 @@ class MultiHead:
         X, y = problem.X, problem.y
         queries = X[..., -1:, :] if self.output == "last" else X
         H, Q, d = U.shape[-3:]
-        lead, T = problem.trials, problem.T
+        lead, T, n = problem.trials, problem.T, problem.n
         loss = LOSSES[self.loss]
         total = np.zeros(lead)
-        gU, gW = np.zeros((*lead, H, Q, d)), np.zeros((*lead, H, d, d))
-        work = H * T * Q * max(1, int(np.prod(lead, dtype=int)))
-        block = max(1, BLOCK // work)
-        pairs = _pairs(problem, queries) if _wide(problem, H, Q) else None
+        gU, gW = np.zeros((*lead, d, Q * H)), np.zeros((*lead, d, d, H))
+        matrices = np.ascontiguousarray(np.moveaxis(W, -3, -1))
+        columns = np.moveaxis(U, (-1, -2, -3), (-3, -2, -1)).reshape(*lead, d, Q * H)
+        block = max(1, BLOCK // (H * T * Q * max(1, int(np.prod(lead, dtype=int)))))
         logits_bound = np.sqrt((W * W).sum(axis=(-1, -2)).max()) * _longest(problem) ** 2
         safe = bool(logits_bound < 500.0)  # then exp neither overflows nor vanishes
-        for i in range(0, problem.n, block):
+        for i in range(0, n, block):
             part = (..., slice(i, i + block), slice(None), slice(None))
-            if pairs is None:
-                attended, moved, mean = _few(X[part], queries[part], U, W, safe)
-            else:
-                attended, moved, mean = _many(X[part], pairs[part], U, W, safe)
-            f = weight * mean.sum(axis=(-1, -2))
+            seen = _Block(X[part], queries[part], matrices, columns, safe)
+            f = weight * seen.mean.sum(axis=-1)
             m = y[..., i : i + block] * f
             total += loss.value(m).sum(axis=-1)
-            slope = loss.slope(m) * y[..., i : i + block] / problem.n
-            gU += np.einsum("...n,...nhtd->...htd", slope, attended)
-            moved *= slope[..., None, None, None]
-            rows = np.moveaxis(moved, -3, -4).reshape(*lead, H, -1, d)
-            flat = queries[part].reshape(*lead, 1, -1, d)
-            gW += rows.swapaxes(-1, -2) @ flat
+            toU, toW = seen.pull(loss.slope(m) * y[..., i : i + block] / n)
+            gU += toU
+            gW += toW
+        gU = np.moveaxis(gU.reshape(*lead, d, Q, H), (-1, -2, -3), (-3, -2, -1))
+        gW = np.moveaxis(gW, -1, -3)
         share = self.heads**-0.5
         grads = {"U": self._fold(gU) * share, "W": gW * share}
         full = {name: problem.trials + tail for name, tail in self.shapes(problem).items()}
@@ -175,66 +169,36 @@ def _longest(problem: SequenceProblem) -> float:
     return problem.memo("longest token", lambda: float(np.sqrt((problem.X**2).sum(axis=-1).max())))
 
 
-def _wide(problem: SequenceProblem, heads: int, queries: int) -> bool:
-    """Whether products of token pairs are worth storing: small tokens, enough heads, memory."""
-    size = problem.X.size * queries * problem.d
-    return heads >= MANY_HEADS and problem.d <= 16 and size <= 2**25
+class _Block:
+    r"""Some samples, seen by every head; the last axis is (query, head).
 
-
-def _pairs(problem: SequenceProblem, queries: Array) -> Array:
-    r"""$x_s\otimes x_t$ for each key s and query t, shape ``(..., n, T * queries, d * d)``."""
-    shape = (*problem.trials, problem.n, problem.T * queries.shape[-2], problem.d**2)
-    return problem.memo(
-        f"pairs of {queries.shape[-2]}",
-        lambda: np.einsum("...si,...tj->...stij", problem.X, queries).reshape(shape),
-    )
-
-
-def _few(X: Array, Z: Array, U: Array, W: Array, safe: bool) -> tuple[Array, Array, Array]:
-    r"""One block of samples by small products over (sample, head).
-
-    Returns attended tokens and the rows $\mathrm{Cov}_t(x,A)$, both ``(..., n, H, Q, d)``, and
-    the means of $A_{ts}=\langle u_t,x_s\rangle$, ``(..., n, H, Q)``. A column of ones makes the
-    softmax sums part of the product.
+    Keys are tokens ``s``, queries ``t``: $R_{it}=(Wx_t)_i$, then $E_{st}=e^{x_s^\top R_t}$ and
+    $A_{st}=\langle u_t,x_s\rangle$. All but exp are products of matrices or sweeps over E and A.
     """
-    ones = np.ones((*X.shape[:-1], 1))
-    keys = X.swapaxes(-1, -2)[..., None, :, :]
-    padded = np.concatenate([X, ones], axis=-1)[..., None, :, :]
-    E = (Z[..., None, :, :] @ W.swapaxes(-1, -2)[..., None, :, :, :]) @ keys
-    if not safe:
-        E -= E.max(axis=-1, keepdims=True)
-    np.exp(E, out=E)
-    sums = E @ padded
-    E *= U[..., None, :, :, :] @ keys
-    weighted = E @ padded
-    weighted /= sums[..., -1:]
-    attended = sums[..., :-1] / sums[..., -1:]
-    mean = weighted[..., -1]
-    moved = weighted[..., :-1] - mean[..., None] * attended
-    return attended, moved, mean
 
+    def __init__(self, X: Array, Z: Array, W: Array, columns: Array, safe: bool) -> None:
+        *lead, n, Q, d = Z.shape
+        self.X, self.flat = X, X.reshape(*lead, -1, d)
+        self.Z = Z.reshape(*lead, n * Q, d)
+        turned = self.Z[..., None, :, :] @ W  # (..., d, n * Q, H)
+        self.R = turned.reshape(*lead, d, n, -1).swapaxes(-2, -3)
+        self.E = X @ self.R
+        if not safe:
+            self.E -= self.E.max(axis=-2, keepdims=True)
+        np.exp(self.E, out=self.E)
+        self.A = (self.flat @ columns).reshape(self.E.shape)
+        self.share = 1.0 / np.add.reduce(self.E, axis=-2)
+        self.mean = np.einsum("...sk,...sk->...k", self.E, self.A)  # of A under attention
+        self.mean *= self.share
 
-def _many(X: Array, XX: Array, U: Array, W: Array, safe: bool) -> tuple[Array, Array, Array]:
-    """The same by one large product over vec(W), heads last: (key, query, head)."""
-    *lead, n, T, d = X.shape
-    H, Q = U.shape[-3:-1]
-    E = XX.reshape(*lead, n * T * Q, d * d) @ W.reshape(*lead, H, d * d).swapaxes(-1, -2)
-    E = E.reshape(*lead, n, T, Q * H)
-    if not safe:
-        E -= E.max(axis=-2, keepdims=True)
-    np.exp(E, out=E)
-    scale = 1.0 / E.sum(axis=-2, keepdims=True)
-    columns = np.moveaxis(U, (-1, -2, -3), (-3, -2, -1)).reshape(*lead, d, Q * H)
-    keys = X.swapaxes(-1, -2)
-    attended = keys @ E
-    attended *= scale
-    E *= (X.reshape(*lead, n * T, d) @ columns).reshape(*lead, n, T, Q * H)
-    moved = keys @ E
-    moved *= scale
-    mean = (columns[..., None, :, :] * attended).sum(axis=-2)
-    moved -= mean[..., None, :] * attended
-
-    def back(array: Array) -> Array:
-        return np.moveaxis(array.reshape(*array.shape[:-1], Q, H), (-1, -2, -3), (-3, -2, -1))
-
-    return back(attended), back(moved), mean.reshape(*lead, n, Q, H).swapaxes(-1, -2)
+    def pull(self, slope: Array) -> tuple[Array, Array]:
+        """Gradients in U ``(..., d, Q * H)`` and W ``(..., d, d, H)``; E, A and R are used up."""
+        E, A, R = self.E, self.A, self.R
+        E *= (self.share * slope[..., None])[..., None, :]
+        A -= self.mean[..., None, :]
+        A *= E
+        toU = self.flat.swapaxes(-1, -2) @ E.reshape(*self.flat.shape[:-1], -1)
+        np.matmul(self.X.swapaxes(-1, -2), A, out=R)
+        covariances = R.swapaxes(-2, -3)
+        covariances = covariances.reshape(*covariances.shape[:-2], self.Z.shape[-2], -1)
+        return toU, self.Z.swapaxes(-1, -2)[..., None, :, :] @ covariances

@@ -16,6 +16,7 @@ from attnlab.models._losses import Loss
 
 # Above this, coefficients formed with a plain exp have lost nothing to underflow (1e-308).
 TINY = 1e-280
+FAR = 1e200  # times a gap between logits: beyond all scores
 
 
 def log_or_minus_infinity(x: Array) -> Array:
@@ -122,7 +123,8 @@ def exact(logits: Array, scores: Array, loss: Loss, margins: Array | None = None
     """
     top = np.maximum.reduce(logits, axis=0)
     e = logits - top
-    D = np.where(e == 0.0, scores, -np.inf)  # of tied tokens any one will do
+    D = e * FAR  # 0 where most is attended to; of tied tokens any one will do
+    D += scores
     reference = np.maximum.reduce(D, axis=0)
     np.exp(e, out=e)
     share = 1.0 / np.add.reduce(e, axis=0)

@@ -7,6 +7,7 @@ that is the cheaper way.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from math import prod
 
@@ -20,6 +21,18 @@ THIN = (
     4.0  # what a flop of many products of thin matrices costs, in flops of a large one (measured)
 )
 SWEEPS = 20.0  # what multiplying and summing over token pairs costs, in flops a pair (measured)
+# NumPy in the browser has no BLAS: long sums along rows are faster by einsum there, and as a
+# product with itself costs as much as any other, smaller blocks leave out more of its upper half.
+BLAS = sys.platform != "emscripten"
+PAIRS_WITHOUT = 2**12
+LONG = 64
+
+
+def inner(A: Array, B: Array) -> Array:
+    r"""$AB^\top$ over the last axes."""
+    if BLAS or A.shape[-1] < LONG:
+        return np.asarray(A @ B.swapaxes(-1, -2))
+    return np.asarray(np.einsum("...ik,...jk->...ij", A, B))
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class Plain:
         """Inner products, shape ``(..., n, n')``."""
         mine = _flat(self.values, self.lead)
         theirs = mine if other is self else _flat(other.values, other.lead)
-        return mine @ theirs.swapaxes(-1, -2)
+        return inner(mine, theirs)
 
 
 @dataclass(frozen=True)
@@ -107,7 +120,8 @@ class Outer:
         n, t = self.left.shape[-3:-1]
         m, same = other.left.shape[-3], other is self
         heads = self.left.shape[:-3]
-        block = max(1, int((PAIRS / max(1, prod(heads))) ** 0.5) // t)
+        pairs = PAIRS if BLAS else PAIRS_WITHOUT
+        block = max(1, int((pairs / max(1, prod(heads))) ** 0.5) // t)
         K = np.empty((*heads, n, m))
         for i in range(0, n, block):
             mine = (..., slice(i, i + block), slice(None), slice(None))
@@ -118,8 +132,8 @@ class Outer:
                 else:
                     theirs = (..., slice(j, j + block), slice(None), slice(None))
                     left_too, right_too = _tokens(other.left[theirs]), _tokens(other.right[theirs])
-                products = left @ left_too.swapaxes(-1, -2)
-                products *= right @ right_too.swapaxes(-1, -2)
+                products = inner(left, left_too)
+                products *= inner(right, right_too)
                 found = _block_sums(products, t)
                 if same and j == i:  # sums over rows and columns round differently
                     found = 0.5 * (found + found.swapaxes(-1, -2))
@@ -135,7 +149,7 @@ class Outer:
         K = np.zeros((*heads, n, m))
         for k in range(0, p, block):
             mine = self._rows(slice(k, k + block))
-            K += mine @ (mine if same else other._rows(slice(k, k + block))).swapaxes(-1, -2)
+            K += inner(mine, mine if same else other._rows(slice(k, k + block)))
         return K
 
     def _rows(self, part: slice) -> Array:

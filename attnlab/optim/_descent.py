@@ -10,7 +10,7 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State, over
+from attnlab.optim._rules import Plain, State, by_factor, over
 
 MACHINE_EPSILON = float(np.finfo(float).eps)
 
@@ -40,9 +40,14 @@ class GD(Plain):
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
 
+    @by_factor(lambda rule: rule._factor)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step against the gradient."""
-        return {k: p - self.step_size * at.gradient(k) for k, p in params.items()}, state
+        return {k: p - at.times(k, self._factor(at, k)) for k, p in params.items()}, state
+
+    def _factor(self, at: Evaluation, name: str) -> Array:
+        """What a step multiplies the carried gradient by, one number a trial."""
+        return np.asarray(self.step_size * at.scale(name))
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,6 +111,7 @@ class NormalizedGD(Plain):
         """Zero momentum."""
         return {name: np.zeros_like(p) for name, p in params.items()} if self.momentum else {}
 
+    @by_factor(lambda rule: None if rule.momentum else rule._factor)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of length ``step_size`` (shorter where the cap binds)."""
         moved, kept = {}, {}
@@ -113,21 +119,25 @@ class NormalizedGD(Plain):
             factors = {k: at.grads[k] + 2.0 * self.penalty * params[k] for k in ("K", "Q")}
             at = Evaluation(at.loss, at.grads | factors)
         for name, p in params.items():
-            norm = at.norm(name)
-            length: Array | float = self.step_size
-            if self.max_step is not None:
-                length = np.minimum(length, self.max_step * norm * at.scale(name))
-            if self.recipe == "paper":
-                norm = norm + self.eps
+            push = at.times(name, self._factor(at, name))
             if not self.momentum:
-                push = at.times(name, over(length, norm))
                 moved[name] = np.subtract(p, push, out=push)
                 continue
-            share = 1.0 - self.momentum if self.averaged else 1.0
-            push = at.times(name, over(share * length, norm))
             kept[name] = self.momentum * state[name] + push
             moved[name] = p - kept[name]
         return moved, kept
+
+    def _factor(self, at: Evaluation, name: str) -> Array:
+        """What a step multiplies the carried gradient by, one number a trial."""
+        norm = at.norm(name)
+        length: Array | float = self.step_size
+        if self.max_step is not None:
+            length = np.minimum(length, self.max_step * norm * at.scale(name))
+        if self.averaged:
+            length = (1.0 - self.momentum) * length
+        if self.recipe == "paper":
+            norm = norm + self.eps
+        return over(length, norm)
 
 
 @dataclass(frozen=True, repr=False)

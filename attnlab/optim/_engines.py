@@ -13,10 +13,11 @@ import numpy as np
 
 from attnlab.checks import Array
 from attnlab.models import Attention, Evaluation, Model, Params, losses
-from attnlab.optim._rules import Rule, State
+from attnlab.optim._rules import Factor, Rule, State
 
 # A Gram matrix larger than this many numbers is not worth its memory (1.2 GB).
 GRAM_LIMIT = 150_000_000
+AT_ONCE = 500  # trials that leap together
 
 
 class Engine(Protocol):
@@ -47,6 +48,9 @@ class Engine(Protocol):
 
     def attention(self, point: Params, found: Evaluation) -> Array:
         """Attention maps at a point, from what was found there where that helps."""
+
+    def leap(self, point: Params, factor: Factor, steps: int) -> Params | None:
+        """Many steps by a factor at once, with the bits of single ones; None: it cannot."""
 
 
 class Direct:
@@ -88,6 +92,10 @@ class Direct:
             return found.attention
         return self.model.attention(point, self.problem)
 
+    def leap(self, point: Params, factor: Factor, steps: int) -> Params | None:
+        """Nothing would be gained."""
+        return None
+
 
 @dataclass(frozen=True)
 class Combination:
@@ -100,8 +108,9 @@ class Combination:
 
     @staticmethod
     def empty(size: int, trials: int) -> Combination:
-        """Room for one."""
-        return Combination(np.empty((2, size, trials)))
+        """Room for one; rows that lie a power of two apart would share their place in caches."""
+        room = trials + 8 if trials % 64 == 0 else trials
+        return Combination(np.empty((2, size, room))[..., :trials])
 
     @staticmethod
     def seen(by_rule: Array) -> Combination:
@@ -211,20 +220,45 @@ class Logits:
 
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         """The gradient (c, Gc), its length, and the loss where it is asked for."""
-        found = self.model.coefficients(self._logits(point), self.scores, exact=self.exact)
         gradient = Combination.empty(self.size, self.trials)
+        found = self.model.coefficients(self._logits(point), self.scores, exact=self.exact)
+        at = self._pulled(found, self.gram, gradient)
+        if not with_loss:
+            return at
+        excess = self.model.log_excess(found, self.best) if self.exact else None
+        loss = self.loss.value(found.margins).mean(axis=0)
+        return replace(at, loss=loss, log_excess=excess)
+
+    def leap(self, point: Params, factor: Factor, steps: int) -> Params | None:
+        """Steps by a factor, a few hundred trials at a time: what they touch stays in the cache."""
+        pair = Combination.seen(point["W"]).pair
+        moved = np.empty(pair.shape)
+        each = -(-self.trials // -(-self.trials // AT_ONCE))
+        for i in range(0, self.trials, each):
+            part = (..., slice(i, i + each))
+            start, scores = np.ascontiguousarray(self.start[part]), self.scores[part]
+            gram, here, logits = self.gram[i : i + each], np.array(pair[part]), start.copy()
+            free, shown = start[: self.rows], logits[: self.rows]
+            push, gradient = np.empty(here.shape), Combination.empty(self.size, len(gram))
+            for _ in range(steps):
+                np.add(free, here[1].reshape(free.shape), out=shown)
+                found = self.model.coefficients(logits, scores, exact=self.exact)
+                at = self._pulled(found, gram, gradient)
+                np.multiply(factor(at, "W"), gradient.pair, out=push)
+                np.subtract(here, push, out=here)
+            moved[part] = here
+        return {"W": Combination(moved).for_rule}
+
+    def _pulled(self, found: Any, gram: Array, gradient: Combination) -> Evaluation:
+        """The gradient (c, Gc) of coefficients that were found, written into ``gradient``."""
         c, moved = gradient.coefficients, gradient.logits
         c[:] = found.c[: self.rows].reshape(c.shape)
-        np.matmul(self.gram, c.T[..., None], out=moved.T[..., None])
+        np.matmul(gram, c.T[..., None], out=moved.T[..., None])
         square = np.add.reduce(c * moved, axis=0)
-        excess: Array | None = None
-        if self.exact and with_loss:
-            excess = self.model.log_excess(found, self.best)
         return Evaluation(
-            loss=self.loss.value(found.margins).mean(axis=0) if with_loss else self.no_loss,
+            loss=self.no_loss[: c.shape[1]],
             grads={"W": gradient.for_rule},
             log_scale=None if found.log_scale is None else {"W": found.log_scale},
-            log_excess=excess,
             norms={"W": np.sqrt(np.maximum(square, 0.0))},
         )
 

@@ -8,6 +8,7 @@ several parameters each is normalized on its own; the two joint rules say so by 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, fields
 from typing import Any, ClassVar, Protocol, TypeAlias
 
@@ -58,6 +59,36 @@ class Rule(Protocol):
 def over(numerator: Array | float, norm: Array) -> Array:
     """Numerator / norm, and 0 where the norm is 0: an exactly zero gradient moves nothing."""
     return np.asarray(numerator / np.where(norm > 0.0, norm, np.inf))
+
+
+Factor: TypeAlias = Callable[[Evaluation, str], Array]
+
+
+def by_factor(factor: Callable[[Any], Factor | None]) -> Callable[[Any], Any]:
+    """Say of a ``step`` that it is ``p - factor * gradient``, one factor for each trial.
+
+    The training loop may then take many such steps at once where nobody looks. Only the very
+    function that says so is leapt over: what takes its place, or wraps it, is asked at each step.
+    ``factor(rule)`` is None where the rule's settings make a step more than that.
+    """
+
+    def mark(step: Any) -> Any:
+        step.by_factor = (step, factor)
+        return step
+
+    return mark
+
+
+def factor_of(rule: Rule, state: State) -> Factor | None:
+    """The factor that is the whole of a rule's step; None where a step is more than a factor."""
+    step: Any = getattr(type(rule), "step", None)
+    if state or "step" in getattr(rule, "__dict__", {}) or not hasattr(step, "by_factor"):
+        return None
+    original, factor = step.by_factor
+    if step is not original:
+        return None
+    found: Factor | None = factor(rule)
+    return found
 
 
 class Plain:

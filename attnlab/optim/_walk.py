@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,8 +14,10 @@ from attnlab.checks import BoolArray
 from attnlab.models import Params
 from attnlab.optim._engines import Engine
 from attnlab.optim._record import History, Recorder, Snapshot, marks
-from attnlab.optim._rules import Rule, State
+from attnlab.optim._rules import Rule, State, factor_of
 from attnlab.optim._run import Run
+
+LEAP, WORTH = 256, 4  # steps taken at once: most (an interrupt may lose them), and least
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class Walk:
             state = rule.init(self.model, self.problem, point)
         self.first, self.here = start.step, Place(start.step, point, state)
         self.safe = self.here  # the last place at which every gradient was finite
+        self.factor = factor_of(rule, state)
+        self.slowly = start.step  # until this step no leaps
 
     def look(self, with_loss: bool) -> Snapshot:
         """What is known here."""
@@ -59,18 +64,27 @@ class Walk:
         return Snapshot(self.model, self.problem, self.engine, self.here.point, found)
 
     def arrive(self, with_loss: bool) -> Snapshot | None:
-        """Look, send back who has left the finite numbers; None where nobody is left."""
+        """Look, send back who has left the finite numbers; None where nobody is left.
+
+        Where a leap led out of them it is taken back, and gone step by step.
+        """
         at = self.look(with_loss)
         healthy = np.isfinite(at.health)
-        if not healthy.all():
-            if self.here.step == self.first:
-                wanted = "a start with a finite gradient"
-                raise check.fail("params", wanted, "NaN or infinity in it")
-            self.alive = self.alive & healthy.reshape(self.alive.shape)
-            if not self.alive.any():
-                return None
-            self.here = self.here._replace(point=self._kept(self.here.point, self.safe.point))
-            at = self.look(with_loss)
+        if healthy.all():
+            self.safe = self.here
+            return at
+        if self.here.step == self.first:
+            wanted = "a start with a finite gradient"
+            raise check.fail("params", wanted, "NaN or infinity in it")
+        if self.here.step > self.safe.step + 1:
+            self.slowly, self.here = self.here.step, self.safe
+            self.move(self.look(with_loss=False))
+            return self.arrive(with_loss)
+        self.alive = self.alive & healthy.reshape(self.alive.shape)
+        if not self.alive.any():
+            return None
+        self.here = self.here._replace(point=self._kept(self.here.point, self.safe.point))
+        at = self.look(with_loss)
         self.safe = self.here
         return at
 
@@ -83,17 +97,32 @@ class Walk:
             moved = self._kept(moved, point)
         self.here = Place(step + 1, moved, state)
 
+    def leap(self, target: int) -> None:
+        """Go to a step where somebody looks, if the rule allows it and all trials are well."""
+        step, point, state = self.here
+        target = min(target, step + LEAP)
+        if (
+            self.factor is None
+            or target - step < WORTH
+            or step < self.slowly
+            or not self.alive.all()
+        ):
+            return
+        there = self.engine.leap(point, self.factor, target - step)
+        if there is not None:
+            self.here = Place(target, there, state)
+
     def run(self, steps: int, watch: Watch) -> Run:
         """Take the steps, or as many as it takes, and say how it ended."""
         history = History(watch.wanted, self.problem.trials)
         last, interrupted = self.first + steps, False
-        marked = frozenset(marks(watch.every, self.first, last).tolist())
+        marked = marks(watch.every, self.first, last).tolist()
         bar = _bar(steps) if watch.progress else None
         with np.errstate(all="ignore"):
             try:
                 while self._visit(history, watch, marked, last):
                     if bar is not None:
-                        bar.update()
+                        bar.update(self.here.step - self.first - bar.n)
             except KeyboardInterrupt:
                 interrupted = True
             finally:
@@ -102,13 +131,17 @@ class Walk:
             self.here = self.safe
             return self._ended(history, watch, interrupted)
 
-    def _visit(self, history: History, watch: Watch, marked: Collection[int], last: int) -> bool:
+    def _visit(self, history: History, watch: Watch, marked: list[int], last: int) -> bool:
         """One point: look, write it down, go on; False where that was the end."""
-        step = self.here.step
-        due = step in marked
-        at = self.arrive(due and history.uses_loss)
+        before = self.here.step
+        at = self.arrive(_holds(marked, before) and history.uses_loss)
         if at is None:
             return False
+        step = self.here.step  # before, or earlier where a leap was taken back
+        later = bisect_left(marked, step)
+        due = marked[later] == step
+        if due and step != before:
+            at = self.look(history.uses_loss)
         ended = watch.tol is not None and bool((self._rests(at, watch) | ~self.alive).all())
         if ended and not due:  # the end is written down with all that was asked for
             at = self.look(history.uses_loss)
@@ -117,6 +150,8 @@ class Walk:
         if ended or step == last:
             return False
         self.move(at)
+        if watch.tol is None:
+            self.leap(marked[later + due])
         return True
 
     def _rests(self, at: Snapshot, watch: Watch) -> BoolArray:
@@ -151,6 +186,10 @@ class Walk:
     def _kept(self, new: Params, old: Params) -> Params:
         """The new point of trials that are alive, the old one of those that are lost."""
         return {k: np.where(check.expand(self.alive, p), p, old[k]) for k, p in new.items()}
+
+
+def _holds(marked: list[int], step: int) -> bool:
+    return marked[bisect_left(marked, step)] == step
 
 
 def _bar(steps: int) -> Any:

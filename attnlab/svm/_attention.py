@@ -13,6 +13,7 @@ from attnlab.problems import TokenProblem, selection
 from attnlab.svm._least_norm import Answer, solve
 from attnlab.svm._margin import InfeasibleMargin, Margin
 from attnlab.svm._rows import Dense, RankOne
+from attnlab.svm._single import single
 
 METHODS = ("auto", "pivot", "nnls", "interior", "cvxpy")
 
@@ -34,7 +35,8 @@ def attention_svm(
         tokens: selected tokens $\alpha$, whole numbers, shape ``(..., n)``; None for the optimal
             ones.
         norm: ``"fro"`` (trains W) or ``"nuc"`` (trains K and Q).
-        method: ``"auto"``; ``"pivot"`` or ``"nnls"`` (Frobenius), ``"interior"`` (nuclear);
+        method: ``"auto"`` takes what is fastest and falls back where it is not certified;
+            ``"pivot"`` or ``"nnls"`` (Frobenius), ``"interior"`` (nuclear) insist on one;
             ``"cvxpy"`` for the textbook formulation, as a reference.
 
     Returns:
@@ -56,6 +58,10 @@ def attention_svm(
         fits = "'pivot', 'nnls'" if norm == "fro" else "'interior'"
         raise check.fail("method", f"'auto', {fits} or 'cvxpy' for norm {norm!r}", method)
     alpha = selection(problem, tokens)
+    if problem.X.ndim == 3 and norm == "fro" and method == "auto" and problem.mask is None:
+        found = single(problem, alpha)
+        if found is not None:
+            return found
     rows, others = rows_of(problem, alpha)
     factor: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -69,7 +75,7 @@ def attention_svm(
     elif norm == "nuc":
         from attnlab.svm._nuclear import solve_nuclear
 
-        answer = solve_nuclear(rows)
+        answer = solve_nuclear(rows, method)
     else:
         answer = solve(rows, method)
     if factor is not None:

@@ -1,18 +1,24 @@
-r"""Att-SVM in the nuclear norm: reduce to the spans of the tokens and queries, then solve.
+r"""Att-SVM*: the nuclear norm, reduced to the spans of differences and queries.
 
-$W=U_xAU_z^\top$ with $U_x$ spanning the token differences and $U_z$ the queries loses nothing
-(Lemma 1 of svm, and its transpose), and the interior point then works with $A$ only. Which
-systems have an answer at all is settled by the Frobenius problem: the constraints are the same.
+Projecting $W=U_xAU_z^\top$ onto the differences and $U_z$ the queries loses nothing
+(Lemma 1 of svm, and its transpose), so that both methods work with small matrices. First the
+descent on a factor is asked, one system at a time, and its answers are certified; what it leaves
+goes to the interior point. Which systems have an answer at all is settled by the Frobenius
+problem: the constraints are the same.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from attnlab.checks import GAP, UNRESOLVED, Array
+from attnlab.checks import GAP, UNRESOLVED, Array, BoolArray
+from attnlab.svm._factored import factored
 from attnlab.svm._interior import nuclear
-from attnlab.svm._least_norm import Answer, solve
+from attnlab.svm._least_norm import ENDED, Answer, solve
 from attnlab.svm._rows import RankOne
+
+ALIKE = 100.0  # features whose lengths differ by more go to the interior point
+ORTHONORMAL = 1e-12  # how far coordinates may distort lengths
 
 
 def basis(vectors: Array) -> Array:
@@ -23,7 +29,100 @@ def basis(vectors: Array) -> Array:
     return np.linalg.qr(vectors.swapaxes(1, 2))[0]
 
 
-def solve_nuclear(rows: RankOne) -> Answer:
+def solve_nuclear(rows: RankOne, method: str = "auto") -> Answer:
+    """The certified answers; systems without one keep the Frobenius verdict."""
+    if method == "interior":
+        return _by_interior(rows)
+    answer = _by_factors(rows)
+    left = (answer.status != "optimal").nonzero()[0]
+    if left.size == len(rows.left):
+        return _by_interior(rows)
+    if left.size:
+        for kept, new in zip(answer, _by_interior(rows.take(left)), strict=True):
+            kept[left] = new
+    return answer
+
+
+def _by_factors(rows: RankOne) -> Answer:
+    """Answers with a gap of at most 1e-9; the status of the others is not optimal.
+
+    Each system is solved on its own, so that its bits do not depend on its company.
+    """
+    B, n, t, d = rows.left.shape
+    m = n * t
+    flat, queries = rows.left.reshape(B, m, d), rows.right
+    E, coordinates, faithful = _coordinates(queries)
+    DD = flat @ flat.swapaxes(1, 2)
+    Z = coordinates.repeat(t, axis=1)
+    squares = DD.diagonal(axis1=1, axis2=2) * np.add.reduce(Z * Z, axis=2)
+    lam, square = np.zeros((B, m)), np.zeros((B, Z.shape[2], Z.shape[2]))
+    done = np.zeros(B, bool)
+    one = np.ones(m)
+    for k in range(B):
+        if not faithful[k]:
+            continue
+        if rows.full:
+            found = _one(DD[k], Z[k], squares[k], one)
+            if found is not None:
+                lam[k], square[k] = found
+                done[k] = True
+            continue
+        here = rows.valid[k].nonzero()[0]
+        part = DD[k].take(here, 0).take(here, 1)
+        found = _one(part, Z[k].take(here, 0), squares[k].take(here), one[: len(here)])
+        if found is not None:
+            lam[k, here], square[k] = found
+            done[k] = True
+    return _certified(rows, lam, square, E, done)
+
+
+def _one(DD: Array, Z: Array, squares: Array, one: Array) -> tuple[Array, Array] | None:
+    """One system, unless its features are of too different lengths."""
+    if not len(one):
+        return None
+    least, most = float(np.minimum.reduce(squares)), float(np.maximum.reduce(squares))
+    if not 0.0 < least <= most < ALIKE**2 * least:  # or NaN
+        return None
+    found = factored(DD, Z, one)
+    if found is None or not np.isfinite(np.vdot(found[0], found[0]) + np.trace(found[1])):
+        return None
+    return found
+
+
+def _coordinates(queries: Array) -> tuple[Array, Array, BoolArray]:
+    """Directions ``(B, q, d)``, coordinates ``(B, n, q)`` in them, and whether they are sound."""
+    B, n, d = queries.shape
+    if n >= d:
+        return np.broadcast_to(np.eye(d), (B, d, d)), queries, np.ones(B, bool)
+    E = basis(queries).swapaxes(1, 2)
+    return E, queries @ E.swapaxes(1, 2), np.ones(B, bool)
+
+
+def _certified(rows: RankOne, lam: Array, square: Array, E: Array, done: BoolArray) -> Answer:
+    r"""$W=MQQ^\top$ scaled to smallest margin 1 against $\lambda$ scaled to $\|M\|_2=1$."""
+    B = len(lam)
+    sides = np.empty((2, B, rows.left.shape[3], E.shape[1]))
+    np.matmul(rows.combine(lam), E.swapaxes(1, 2), out=sides[0])
+    np.matmul(sides[0], square, out=sides[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.linalg.svd(sides, compute_uv=False)
+        W = sides[1] @ E
+        margins = rows.apply(W)
+        reach = np.minimum.reduce(
+            margins if rows.full else np.where(rows.valid, margins, np.inf), axis=1
+        )
+        lam = lam / values[0, :, :1]
+        norm = np.add.reduce(values[1], axis=1) / reach
+        gap = np.maximum(1.0 - np.add.reduce(lam, axis=1) / norm, 0.0)
+        done = done & (reach > 0.0) & (gap <= GAP)  # False for NaN
+        W /= reach[:, None, None]
+        margins = margins / reach[:, None]
+    if not rows.full:
+        margins = np.where(rows.valid, margins, 0.0)
+    return Answer(W, margins, lam, norm, gap, np.zeros(B), ENDED.take(done))
+
+
+def _by_interior(rows: RankOne) -> Answer:
     """The certified answers; systems without one keep the Frobenius verdict."""
     answer = solve(rows)
     good = np.flatnonzero((answer.status == "optimal") & rows.valid.any(axis=1))

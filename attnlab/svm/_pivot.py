@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from attnlab.checks import Array, BoolArray
+from attnlab.checks import Array, BoolArray, IntArray
 
 # Signs are read with this much slack relative to the largest number of their kind: a factor 100
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
 # this constant, decides what counts as solved.
 SLACK = 1e-12
 HOLD = 1e30
+EXCHANGES = 40
 PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
 
 
@@ -75,7 +76,7 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     S, fewest, patience = valid, m + 1, PATIENCE
     whole = np.count_nonzero(valid) == m
     size = float(K[0, 0]) or 1.0  # makes multipliers pure numbers
-    dposv = _lapack().dposv
+    dposv = lapack().dposv
     for _ in range(limit):
         inside = S.nonzero()[0]
         if not inside.size:  # no row is asked to hold: W = 0
@@ -108,8 +109,48 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     return np.zeros(m), False
 
 
+def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array, BoolArray] | None:
+    """`pivot_one` where every row counts and asks for 1, from a guessed support, and lean.
+
+    Multipliers on the support, its rows, the Cholesky factor of its Gram matrix, and the support
+    as a mask; None where a matrix is singular or no support is right.
+    """
+    m, fewest, patience = len(one), len(one) + 1, PATIENCE
+    size = float(K[0, 0])  # makes multipliers pure numbers
+    if not size > 0.0:
+        return None
+    dposv = lapack().dposv
+    for _ in range(EXCHANGES):
+        inside = S.nonzero()[0]
+        k = len(inside)
+        if k == m:
+            factor, found, info = dposv(K, one)
+            wrong = found < -SLACK / size
+        elif k:
+            rows = K.take(inside, 0)
+            factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 0, 1)
+            wrong = found.dot(rows) < 1.0 - SLACK  # off the support, where it counts
+            wrong[inside] = found < -SLACK / size
+        if not k or info:
+            return None
+        count = int(np.count_nonzero(wrong))
+        if not count:
+            return (found, inside, factor, S) if found.dot(found) < np.inf else None
+        if count < fewest:
+            fewest, patience = count, PATIENCE
+        else:
+            patience -= 1
+        if patience > 0:
+            S = S ^ wrong
+        else:
+            S = S.copy()
+            last = wrong.nonzero()[0][-1]
+            S[last] = not S[last]
+    return None
+
+
 @cache
-def _lapack() -> Any:
+def lapack() -> Any:
     from scipy.linalg import lapack
 
     return lapack

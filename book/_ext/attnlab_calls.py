@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 LIBRARY = ("problems", "models", "optim", "svm", "ntk", "curvature")
 BOOK = (
     "theory.multihead", "theory.encoder", "theory.bias", "theory.svm", "claims", "figures",
-    "widgets", "widgets.exercise", "course", "real.data", "real.models", "real.probe",
+    "widgets", "widgets.exercise", "course", "real.data", "real.heads", "real.models", "real.probe",
+    "real.train",
 )  # fmt: skip
 Result = TypeVar("Result")
 

@@ -28,6 +28,7 @@ HUBS = {"attnlab", "attnbook", "attnbook.theory", "attnbook.widgets"}
 # figures those whose ids are written. A paper itself does not ask (the same test sees to it).
 REGISTRIES = ("attnbook.claims", "attnbook.figures")
 PAPERS = ("multihead", "encoder", "bias", "svm")
+LIBRARIES = ("attnbook.real.",)  # what they import by name is installed, none of it ours
 LAZY_HUBS = ("attnlab.", "attnbook.")  # their rooms come through __getattr__
 JS_IMPORT = re.compile(r"""^(?:import|export)\b[^"';]*?["'](\.{1,2}/[^"']+)["']""", re.M)
 OPEN = re.compile(r"\b(?:exec|eval|compile|open|runpy|subprocess|system|read_text|read_bytes)\b")
@@ -82,7 +83,7 @@ class Sources:
         for target, names in used(tree, bound):
             self._resolve(target, names, whole, alone)
         registry = next((name for name in REGISTRIES if module.startswith(name)), "")
-        for prefix in [] if registry else dynamic(tree):
+        for prefix in [] if registry or module.startswith(LIBRARIES) else dynamic(tree):
             if prefix not in LAZY_HUBS:  # the hub's own __getattr__: seen where it is used
                 whole |= {name for name in self.modules if name.startswith(prefix)}
         for name in REGISTRIES:
@@ -300,7 +301,7 @@ def used(tree: ast.AST, bound: dict[str, set[str]]) -> Iterator[tuple[str, list[
 
 def figure_paper(names: list[str]) -> str | None:
     """The paper of ``figures.get("svm.5")``; no paper for what computes none; None: any."""
-    if names[:1] == ["get"] and len(names) == 2:
+    if names[:1] in (["get"], ["kept"]) and len(names) == 2:
         paper = names[1].removeprefix("(").split(".")[0]
         return paper if paper in PAPERS else None
     plain = ("show", "style", "colour", "write", "mapper", "Data", "Figure")

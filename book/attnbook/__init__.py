@@ -16,7 +16,9 @@ What is proven wrong, or survives
 
 What is reproduced
     `figures.all`, `figures.get`, `figures.Figure`, `figures.Data`
-        every synthetic figure of the papers, by name
+        every figure of the papers that shows data, by name
+    `figures.kept`, `figures.store`, `figures.Verdict`, `figures.verdicts`
+        runs on real data that the book keeps, and what they came to
     `figures.mapper`, `figures.write`, `figures.show`
         who computes its pieces, what it leaves behind, and how a page shows it
     `figures.style`, `figures.colour`
@@ -48,17 +50,30 @@ What moves
     `widgets.InitRace`, `widgets.ScaleRace`, `widgets.TokenOrFeature`, `widgets.ThreeNumbers`,
     `widgets.TailMeter`
         starts and scalings as steps, one feature a token, and how alike samples may be
+    `widgets.VitMaps`, `widgets.RealTails`
+        the encoder on real data: maps that freeze or move, how alike reviews and digits are
     `widgets.HeadBudget`, `widgets.LeaveOneOut`, `widgets.TwoGroups`, `widgets.StepRules`
         training many heads: what theorems ask for, stability, good starts, step rules
     `widgets.LogisticTwin`, `widgets.AssumptionOne`, `widgets.Antipodal`, `widgets.LemmaFour`
         attention beside logistic regression, the bias paper's assumptions, Lemma 4 as a meter
     `widgets.MarginRace`, `widgets.HeadRace`, `widgets.OneHeadTwin`, `widgets.PlantedTeacher`
         margins of the mixture, and what more heads do from a zero start
+    `widgets.MoreHeads`, `widgets.BestSteps`, `widgets.HeadsApart`
+        heads on real sentences, with a longer step and parameters taken apart
     `widgets.OptimizerRace`, `widgets.ThreeSets`, `widgets.TwoByTwo`, `widgets.PolyakCap`,
     `widgets.MomentumForms`
         rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
+<<<<<<< HEAD
+    `widgets.RealRace`, `widgets.WordAngles`, `widgets.FourWorlds`
+        step rules on real texts, angles of real words, what trainings on them miss
+=======
+    `widgets.RealHeads`
+        heads of a real model, and how close each lies to its own SVM
+>>>>>>> next
     `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
         the head trained too, starts in bad directions, the gradient at saturation
+    `widgets.ImageRace`, `widgets.DigitPatch`, `widgets.TrainedViT`
+        real images: four rules with printed and fair steps, one digit among noise, a watched ViT
 
 What asks, and what is told
     `widgets.exercise.number`, `widgets.exercise.power`, `widgets.exercise.choice`,
@@ -72,6 +87,10 @@ What happens outside the theory
         real images and texts, and where they come from
     `real.data.Images`, `real.data.Texts`, `real.data.Source`
         what they are, and where each is from
+    `real.heads.sentences`, `real.heads.words`, `real.heads.Sentences`, `real.heads.Features`
+        sentences through a frozen encoder, in few directions, as problems of attnlab
+    `real.heads.fit`, `real.heads.Course`, `real.heads.start`, `real.heads.Cut`, `real.heads.width`
+        the theory's heads trained on them by batches; heads that share one head's parameters
     `real.models.minilm`, `real.models.hub`, `real.models.random`
         encoders in plain NumPy: one that many people use, any of its kind, one that learned nothing
     `real.models.Encoder`, `real.models.Head`, `real.models.Trace`
@@ -84,8 +103,13 @@ What happens outside the theory
     `real.probe.sharpness`, `real.probe.Sharpness`, `real.probe.ranks`, `real.probe.Ranks`
         how much attention chooses, and how many directions W has
     `real.probe.traces`, `real.probe.selections`, `real.probe.Selections`, `real.probe.selection`,
-    `real.probe.Selection`, `real.probe.Model`
+    `real.probe.Selection`, `real.probe.Model`, `real.probe.solution`
         a head beside the SVM of its own selections
+    `real.probe.controls`, `real.probe.chance`, `real.probe.scrambled`, `real.probe.taught`
+        what it is compared with: matrices that learned nothing of it, and one that did
+    `real.train.Transformer`, `real.train.vit`, `real.train.Rule`, `real.train.fit`,
+    `real.train.Run`, `real.train.load`, `real.train.text`, `real.train.padded`, `real.train.Padded`
+        small Transformers that PyTorch trains, with what happens inside, and their checkpoints
 
 What is assigned
     `course.Course`, `course.ProblemSet`, `course.problem_set`

@@ -35,4 +35,5 @@ PAGES = {
     "svm/many": "Many tokens at once",
     "svm/sequences": "Sequences and causal masks",
     "svm/numbers": "What numbers can and cannot see",
+    "svm/real": "Does this happen in MiniLM?",
 }

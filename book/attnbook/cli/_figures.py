@@ -25,7 +25,9 @@ def add(commands: Any) -> None:
         description="Compute figures and write <id>.svg, .png, .npz and .json. Killed at any "
         "moment, the same command goes on from the finished pieces (kept in <out>/.pieces).",
     )
-    one.add_argument("names", nargs="+", metavar="id", help="svm.5, bias.2, ..., a paper, or all")
+    one.add_argument(
+        "names", nargs="+", metavar="id", help="svm.5, bias.2, ..., a paper, all, or real"
+    )
     one.add_argument("--out", default="out", help="folder for the results (default: out)")
     one.add_argument("--preset", default="quick", help="quick (default) or paper")
     one.add_argument("--seed", type=int, default=0, help="of every draw (default 0)")
@@ -39,17 +41,20 @@ def add(commands: Any) -> None:
     one.add_argument("--workers", type=int, default=None, help="processes (default: all cores)")
     one.add_argument("--backend", default="processes", help="processes (default) or dask")
     one.add_argument("--scheduler", default=None, help="address of the Dask scheduler")
+    one.add_argument("--store", action="store_true", help="keep the run for the book's pages")
     one.add_argument("--quiet", action="store_true", help="no progress")
     one.set_defaults(run=run)
 
 
 def run_list(_: argparse.Namespace) -> int:
     """List every figure: what it shows, what it costs, and how far it is reproduced."""
+    came = {name: verdict.word for name, verdict in figures.verdicts().items()}
     table = Table(("id", "quick", "paper", "status", "shows"), (12, 7, 8, 14, 0))
     print(table.head())
     for figure in figures.all():
         quick, paper = (costs.told(figure.id, preset) for preset in ("quick", "paper"))
-        print(table.row(figure.id, quick, paper, figure.status, figure.words))
+        status = came.get(figure.id, figure.status)
+        print(table.row(figure.id, quick, paper, status, figure.words))
     return 0
 
 
@@ -60,16 +65,22 @@ def run(given: argparse.Namespace) -> int:
     checks.count("seed", given.seed, least=0)
     for figure in chosen:
         figure.settings(given.preset, **changes)
+        figure.ready()
+        if given.store and not figure.stored:
+            raise checks.fail("store", "figures whose run the book keeps", figure.id)
+    if given.store and (changes or given.seed or given.preset != "quick"):
+        raise checks.fail("store", "the quick preset as it is, with seed 0", "another run")
     out = folder(given.out)
     workers = cores() if given.workers is None else given.workers
     for figure in chosen:
-        start = time.perf_counter()
+        start, pieces = time.perf_counter(), Path(out) / ".pieces" / figure.id
+        fresh = not pieces.exists()
         with _Progress(figure.id, given.quiet) as progress:
             each = figures.mapper(
                 workers=workers,
                 backend=given.backend,
                 scheduler=given.scheduler,
-                store=Path(out) / ".pieces" / figure.id,
+                store=pieces,
                 say=progress.say,
                 seen=progress.seen,
             )
@@ -79,6 +90,12 @@ def run(given: argparse.Namespace) -> int:
         print(f"{figure.id} ({figure.status}): {', '.join(map(str, paths))} in {seconds:.1f} s")
         if figure.reading:
             print(f"  {figure.reading}")
+        if figure.stand_in:
+            print(f"  reduced stand-in: {figure.stand_in}")
+        if figure.verdict is not None:
+            print(f"  {figure.verdict(data)}")
+        if given.store:
+            print(f"  kept in {figures.store(data, seconds=seconds if fresh else None)}")
     return 0
 
 
@@ -87,6 +104,8 @@ def _chosen(names: list[str]) -> list[figures.Figure]:
     for name in names:
         if name == "all":
             some = figures.all()
+        elif name == "real":
+            some = [figure for figure in figures.all(own=True) if figure.needs]
         elif name in {figure.id.split(".")[0] for figure in figures.all()}:
             some = figures.all(paper=name)
         else:

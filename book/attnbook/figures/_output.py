@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import attnlab
-from attnbook.figures._record import Data
+from attnbook.figures._record import Data, Figure
 from attnbook.figures._registry import get
 from attnbook.figures._store import code
 from attnbook.files import atomically, folder
@@ -86,6 +86,7 @@ def _json(data: Data, alt: str, seconds: float | None) -> bytes:
         "shows": figure.words,
         "status": figure.status,
         "reading": figure.reading,
+        **_measured(figure, data),
         "claims": list(figure.claims),
         "alternative text": alt,
         "preset": data.preset,
@@ -102,10 +103,19 @@ def _json(data: Data, alt: str, seconds: float | None) -> bytes:
     return (json.dumps(record, indent=2, default=str) + "\n").encode()
 
 
+def _measured(figure: Figure, data: Data) -> dict[str, Any]:
+    """What is said of a figure of real data, and of no other."""
+    if figure.verdict is None:
+        return {}
+    verdict = figure.verdict(data)
+    told = {"word": verdict.word, "numbers": verdict.numbers}
+    return {"reduced stand-in": figure.stand_in, "verdict": told}
+
+
 def versions() -> dict[str, str]:
     """Of all that a number depends on."""
     found = {"attnlab": attnlab.__version__, "python": platform.python_version()}
-    for name in ("numpy", "scipy", "matplotlib", "joblib"):
+    for name in ("numpy", "scipy", "matplotlib", "joblib", "torch"):
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from attnbook.figures._plan import Task, piece, plan
+from attnbook.figures._verdict import EXTRAS, Verdict, ready
 from attnlab import checks as check
 from attnlab.checks import Array
 
-STATUSES = ("reproduced", "with a stated reading", "not as described")
+STATUSES = ("reproduced", "with a stated reading", "not as described", "measured")
 PRESETS = ("quick", "paper")
 Cell = Mapping[str, Any]
 Arrays = dict[str, Array]
@@ -68,7 +69,8 @@ class Figure:
         id: such as ``svm.5``.
         number: as the paper counts.
         words: what it shows, in a line.
-        status: ``reproduced``, ``with a stated reading`` or ``not as described``.
+        status: ``reproduced``, ``with a stated reading``, ``not as described``, or ``measured``
+            where a verdict says what came out.
         reading: what the paper leaves open and how it was read, or what cannot be reproduced.
         quick: settings that take seconds.
         paper: the paper's own numbers.
@@ -82,6 +84,10 @@ class Figure:
         chunk: trials a piece.
         claims: ids of the claims it bears on.
         size: of the picture, in inches.
+        needs: the extra without which it cannot be computed: ``real``, ``real-train`` or none.
+        stand_in: how data, model and size differ from the paper's, where they do.
+        verdict: ``data -> Verdict``, whether the run shows what the paper says.
+        stored: whether the book keeps a run of the quick preset, which `kept` reads.
 
     Returns:
         A frozen record; `run` computes, `draw` draws.
@@ -111,12 +117,20 @@ class Figure:
     chunk: int = 25
     claims: tuple[str, ...] = ()
     size: tuple[float, float] = (7.0, 4.0)
+    needs: str = ""
+    stand_in: str = ""
+    verdict: Callable[[Data], Verdict] | None = field(default=None, repr=False)
+    stored: bool = False
 
     def __post_init__(self) -> None:
         check.choice("status", self.status, STATUSES)
         if set(self.quick) != set(self.paper):
             raise check.fail("paper", f"the settings of quick, {sorted(self.quick)}", self.paper)
-        if not (self.reading or self.status == "reproduced"):
+        if self.needs:
+            check.choice("needs", self.needs, EXTRAS)
+        if (self.status == "measured") != (self.verdict is not None):
+            raise check.fail("status", "'measured' with a verdict, and only there", self.status)
+        if not (self.reading or self.status in ("reproduced", "measured")):
             raise check.fail("reading", "what was read into the paper", "''")
 
     def settings(self, preset: str = "quick", **changes: Any) -> dict[str, Any]:
@@ -127,6 +141,10 @@ class Figure:
             check.choice("setting", name, chosen)
             chosen[name] = _like(name, value, chosen[name])
         return chosen
+
+    def ready(self) -> None:
+        """Refuse, in one sentence that says what to install, what cannot be computed here."""
+        ready(self.id, self.needs)
 
     def tasks(self, settings: Mapping[str, Any], seed: int) -> list[Task]:
         """The pieces of work."""
@@ -154,6 +172,7 @@ class Figure:
         several processes, on a cluster, with a store); by default one after the other.
         """
         chosen = self.settings(preset, **settings)
+        self.ready()
         seed = check.count("seed", seed, least=0)
         tasks = self.tasks(chosen, seed)
         found: dict[int, Arrays] = {}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from attnbook.figures._record import Arrays, Compute, Data, Figure
+from attnbook.figures._verdict import Verdict
 from attnlab import checks as check
 
 PAPERS = ("multihead", "encoder", "bias", "svm")
@@ -23,7 +24,7 @@ def figure(
     arrays: dict[str, str],
     paint: Callable[[Data, Any], None],
     alt: Callable[[Data], str],
-    status: str = "reproduced",
+    status: str = "",
     reading: str = "",
     grid: Iterable[str] = (),
     cells: Callable[[Mapping[str, Any]], list[dict[str, Any]]] | None = None,
@@ -31,17 +32,24 @@ def figure(
     chunk: int = 25,
     claims: Iterable[str] = (),
     size: tuple[float, float] = (7.0, 4.0),
+    needs: str = "",
+    stand_in: str = "",
+    verdict: Callable[[Data], Verdict] | None = None,
+    stored: bool = False,
 ) -> Callable[[Compute], Compute]:
-    """Enter a figure; what is decorated computes one piece of it."""
+    """Enter a figure; what is decorated computes one piece of it.
+
+    An id with a word instead of the paper's number, such as ``svm.real``, is the book's own.
+    """
 
     def enter(compute: Compute) -> Compute:
         if id in _FIGURES:
             raise check.fail("id", "an id not yet taken", id)
         _FIGURES[id] = Figure(
             id=id,
-            number=f"Figure {id.split('.')[1]}",
+            number=f"Figure {_tail(id)}" if _tail(id).isdigit() else "the book's own",
             words=words,
-            status=status,
+            status=status or ("reproduced" if verdict is None else "measured"),
             reading=reading,
             quick=quick,
             paper=paper,
@@ -55,10 +63,18 @@ def figure(
             chunk=chunk,
             claims=tuple(claims),
             size=size,
+            needs=needs,
+            stand_in=stand_in,
+            verdict=verdict,
+            stored=stored,
         )
         return compute
 
     return enter
+
+
+def _tail(name: str) -> str:
+    return name.split(".")[1]
 
 
 def _load(*papers: str) -> dict[str, Figure]:
@@ -67,33 +83,33 @@ def _load(*papers: str) -> dict[str, Figure]:
     for paper in wanted:
         importlib.import_module(f"attnbook.figures.{paper}")
 
-    def place(name: str) -> tuple[int, int]:
+    def place(name: str) -> tuple[int, int, str]:
         paper, number = name.split(".")
-        return PAPERS.index(paper), int(number)
+        return PAPERS.index(paper), int(number) if number.isdigit() else 1000, number
 
     found = [name for name in _FIGURES if name.split(".")[0] in wanted]
     return {name: _FIGURES[name] for name in sorted(found, key=place)}
 
 
-def all(*, paper: str | None = None) -> list[Figure]:  # noqa: A001
+def all(*, paper: str | None = None, own: bool = False) -> list[Figure]:  # noqa: A001
     r"""Every figure that can be computed, in the papers' order.
 
     Args:
         paper: ``multihead``, ``encoder``, ``bias`` or ``svm``; all four unless told.
+        own: whether the book's own measurements, such as ``svm.real``, are among them.
 
     Returns:
         A list of `Figure`.
 
     Examples:
         >>> from attnbook import figures
-        >>> [figure.id for figure in figures.all(paper="bias")]
+        >>> [figure.id for figure in figures.all(paper="bias") if not figure.needs]
         ['bias.2', 'bias.3', 'bias.5', 'bias.8']
 
     Reference: the four papers.
     """
-    if paper is None:
-        return list(_load().values())
-    return list(_load(check.choice("paper", paper, PAPERS)).values())
+    found = _load() if paper is None else _load(check.choice("paper", paper, PAPERS))
+    return [figure for name, figure in found.items() if own or _tail(name).isdigit()]
 
 
 def get(id: str) -> Figure:  # noqa: A002

@@ -6,11 +6,13 @@ import contextlib
 import hashlib
 import io
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import attnlab
 from attnbook.figures._plan import Task
@@ -19,7 +21,7 @@ from attnbook.files import atomically
 
 # What a result depends on besides its settings: everything below this room, and this room.
 LIBRARY = ("checks.py", "problems", "models", "curvature", "optim", "svm", "ntk")
-BOOK = ("theory", "figures")
+BOOK = ("theory", "real", "figures")
 
 
 @cache
@@ -80,16 +82,17 @@ class Store:
                 yield task, arrays
 
 
-def _digest(arrays: Arrays) -> str:
-    digest = hashlib.sha256()
+def digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Of names, kinds, shapes and numbers."""
+    found = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}{array.dtype.str}{array.shape}".encode() + array.tobytes())
-    return digest.hexdigest()
+        found.update(f"{name}{array.dtype.str}{array.shape}".encode() + array.tobytes())
+    return found.hexdigest()
 
 
 def _encode(arrays: Arrays, task: Task) -> bytes:
-    stamp = np.frombuffer(f"{task.key} {code()} {_digest(arrays)}".encode(), dtype=np.uint8)
+    stamp = np.frombuffer(f"{task.key} {code()} {digest(arrays)}".encode(), dtype=np.uint8)
     buffer = io.BytesIO()
     np.savez(buffer, **{"stamp of attnlab": stamp}, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
@@ -103,7 +106,7 @@ def _decode(content: bytes, task: Task) -> Arrays:
     words = arrays.pop("stamp of attnlab").tobytes().decode().split()
     if words[:2] != [task.key, code()]:
         raise ValueError("a piece of another run")
-    if words[2:] != [_digest(arrays)]:
+    if words[2:] != [digest(arrays)]:
         raise ValueError("its numbers were changed")
     return arrays
 

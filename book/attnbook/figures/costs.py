@@ -7,6 +7,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from attnbook.figures import _kept
+
 
 @cache
 def measured() -> dict[str, Any]:
@@ -19,6 +21,8 @@ def measured() -> dict[str, Any]:
 def told(name: str, preset: str) -> str:
     """What a figure costs, in words."""
     seconds = measured()["seconds"].get(name, {}).get(preset)
+    if seconds is None and preset == "quick":
+        seconds = _kept.seconds(name)
     if seconds is None:
         return "?"
     return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.1f} min"

@@ -4,6 +4,6 @@ Data and weights come out of packages of the registries that an installer alread
 version and hash, read and never imported, kept outside the project, and not passed on.
 """
 
-from attnbook.real import data, models, probe
+from attnbook.real import data, heads, models, probe, train
 
-__all__ = ["data", "models", "probe"]
+__all__ = ["data", "heads", "models", "probe", "train"]

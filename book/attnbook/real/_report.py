@@ -12,15 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from attnbook.real._selection import (
-    Model,
-    Selection,
-    mismatched,
-    scrambled,
-    selection,
-    selections,
-    traces,
-)
+from attnbook.real._controls import controls
+from attnbook.real._selection import Model, Selection, selection, selections, traces
 from attnbook.real._tokens import (
     Ranks,
     Sharpness,
@@ -194,14 +187,8 @@ def report(
     rows = [np.asarray(one.attention[layer, head], np.float64) for one in ran]
     tokens = [X[:, :-1] for X in seen.X]
     heads = ran[0].attention.shape[1]
-    controls = {
-        "random directions": [selection(seen, scrambled(own.W, draw)) for _ in range(draws)]
-    }
-    others = [k for k in range(heads) if k != head]
-    if others:
-        picked = draw.permutation(others)[:draws]
-        mixed = [mismatched(own, model.head(layer, int(k))) for k in picked]
-        controls["key of another head"] = [selection(seen, W) for W in mixed]
+    others = [model.head(layer, k) for k in range(heads) if k != head]
+    compared = controls(seen, own, others, rng=draw, draws=draws)
     return Report(
         layer,
         head,
@@ -214,7 +201,7 @@ def report(
         sharpness(rows),
         ranks(own.W_QK),
         selection(seen, own.W),
-        controls,
+        compared,
         rows[0],
         ran[0].tokens,
     )

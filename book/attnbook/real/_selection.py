@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -59,6 +60,21 @@ class Selections:
     def taken(self, W: Array) -> IntArray:
         """The token with the largest logit, for each text."""
         return np.asarray(np.einsum("ntd,de,ne->nt", self.X, W, self.z, optimize=True).argmax(1))
+
+    def within(self, W: Array) -> Array:
+        r"""The part of W in the span of $(x_1-x_t)z^\top$, which is where $W^{mm}$ lies."""
+        away, asks, inverse = self.span
+        values = np.einsum("id,id->i", away @ W, asks)
+        return np.asarray(away.T @ ((inverse @ values)[:, None] * asks))
+
+    @cached_property
+    def span(self) -> tuple[Array, Array, Array]:
+        """Both factors of the constraints, and the inverse of their products."""
+        away = (self.X[:, :1] - self.X[:, 1:]).reshape(-1, self.X.shape[-1])
+        asks = np.repeat(self.z, self.X.shape[1] - 1, axis=0)
+        size, vectors = np.linalg.eigh((away @ away.T) * (asks @ asks.T))
+        kept = size > 1e-10 * size[-1]
+        return away, asks, np.asarray((vectors[:, kept] / size[kept]) @ vectors[:, kept].T)
 
 
 @dataclass(frozen=True)
@@ -173,47 +189,50 @@ def selection(seen: Selections, W: ArrayLike) -> Selection:
 
     Reference: svm, (Att-SVM) and Theorem 3.
     """
-    X, z = seen.X, seen.z
-    d = X.shape[-1]
-    given = check.frozen("W", W, 2)
-    check.shape("W", given, (d, d), "key by query")
-    M = np.array(given)
-    M[-1] = 0.0  # the same for every key: softmax does not see it
-    taken = seen.taken(M)
-    n = len(X)
-    problem = problems.TokenProblem(X=X, z=z, y=np.ones(n), v=np.zeros(d))
-    best = svm.attention_svm(problem, tokens=taken).W
-    part = in_span(M, X, z)
-    common = np.bincount(taken).max() / n
+    M = matrix(seen, W)
+    best = solution(seen, M)
+    part = seen.within(M)
+    common = np.bincount(seen.taken(M)).max() / len(seen.X)
     size = float(np.linalg.norm(part) / np.linalg.norm(M))
     return Selection(cosine(M, best), size, cosine(part, best), float(common))
 
 
-def in_span(W: Array, X: Array, z: Array) -> Array:
-    r"""The part of W in the span of $(x_1-x_t)z^\top$, which is where $W^{mm}$ lies."""
-    away = (X[:, :1] - X[:, 1:]).reshape(-1, X.shape[-1])
-    asks = np.repeat(z, X.shape[1] - 1, axis=0)
-    gram = (away @ away.T) * (asks @ asks.T)
-    values = np.einsum("id,id->i", away @ W, asks)
-    size, vectors = np.linalg.eigh(gram)
-    kept = size > 1e-10 * size[-1]
-    weights = vectors[:, kept] @ ((vectors[:, kept].T @ values) / size[kept])
-    return np.asarray(away.T @ (weights[:, None] * asks))
+def solution(seen: Selections, W: ArrayLike) -> Array:
+    r"""$W^{mm}$ of the tokens that a matrix selects: the shortest matrix that selects them.
+
+    Args:
+        seen: what it was asked.
+        W: keyed by key and query, shape ``(d + 1, d + 1)``.
+
+    Returns:
+        A matrix of the same shape, whose gaps are at least 1.
+
+    Examples:
+        >>> from attnbook import real
+        >>> model = real.models.random(rng=0)
+        >>> texts = real.probe.traces(model, ["one two three four"] * 2, length=4)
+        >>> seen = real.probe.selections(texts, 0, length=4, rng=0)
+        >>> best = real.probe.solution(seen, model.head(0, 0).W)
+        >>> bool((seen.taken(best) == seen.taken(model.head(0, 0).W)).all())
+        True
+
+    Reference: svm, (Att-SVM).
+    """
+    n, _, d = seen.X.shape
+    problem = problems.TokenProblem(X=seen.X, z=seen.z, y=np.ones(n), v=np.zeros(d))
+    return svm.attention_svm(problem, tokens=seen.taken(matrix(seen, W))).W
+
+
+def matrix(seen: Selections, W: ArrayLike) -> Array:
+    """A matrix without its row for the 1 after each key: softmax does not see it."""
+    d = seen.X.shape[-1]
+    given = check.frozen("W", W, 2)
+    check.shape("W", given, (d, d), "key by query")
+    found = np.array(given)
+    found[-1] = 0.0
+    return found
 
 
 def cosine(a: Array, b: Array) -> float:
     """Between two matrices."""
     return float(np.sum(a * b) / np.linalg.norm(a) / np.linalg.norm(b))
-
-
-def scrambled(W: Array, rng: np.random.Generator) -> Array:
-    """A matrix with the same singular values and random singular vectors."""
-    s = np.linalg.svd(W, compute_uv=False)
-    s = s[s > 1e-12 * s[0]]
-    turns = [np.linalg.qr(rng.standard_normal((len(W), len(s))))[0] for _ in range(2)]
-    return np.asarray((turns[0] * s) @ turns[1].T)
-
-
-def mismatched(one: Head, other: Head) -> Array:
-    """Queries of one head with keys of another."""
-    return Head(one.W_Q, other.W_K, one.W_V, one.W_O, one.B_Q, other.B_K).W

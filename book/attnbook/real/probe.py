@@ -1,7 +1,16 @@
 """What the theory asks of a head, measured on a model of one's own."""
 
+from attnbook.real._controls import chance, controls, scrambled, taught
 from attnbook.real._report import Report, report
-from attnbook.real._selection import Model, Selection, Selections, selection, selections, traces
+from attnbook.real._selection import (
+    Model,
+    Selection,
+    Selections,
+    selection,
+    selections,
+    solution,
+    traces,
+)
 from attnbook.real._tokens import (
     Ranks,
     Sharpness,
@@ -23,15 +32,20 @@ __all__ = [
     "Selections",
     "Sharpness",
     "Tail",
+    "chance",
+    "controls",
     "cosines",
     "line",
     "ranks",
     "report",
+    "scrambled",
     "selection",
     "selections",
     "sharpness",
     "similarities",
     "smallest",
+    "solution",
     "tail",
+    "taught",
     "traces",
 ]

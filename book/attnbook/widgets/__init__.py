@@ -4,6 +4,7 @@ Importing this room needs anywidget; ``import attnlab`` does not import it.
 """
 
 from attnbook.widgets._base import Explorable
+from attnbook.widgets.bias_images import DigitPatch, ImageRace, TrainedViT
 from attnbook.widgets.bias_joint import BadBasin, JointTraining, NaiveExact
 from attnbook.widgets.bias_rates import (
     MomentumForms,
@@ -12,6 +13,7 @@ from attnbook.widgets.bias_rates import (
     ThreeSets,
     TwoByTwo,
 )
+from attnbook.widgets.bias_real import FourWorlds, RealRace, WordAngles
 from attnbook.widgets.bias_setting import Antipodal, AssumptionOne, LemmaFour, LogisticTwin
 from attnbook.widgets.computed import (
     FinitePart,
@@ -24,6 +26,7 @@ from attnbook.widgets.encoder_kernels import (
     KernelBlocks,
     LazyReplay,
 )
+from attnbook.widgets.encoder_real import RealTails, VitMaps
 from attnbook.widgets.encoder_steps import GaugeOne, KinkMicroscope, SoftmaxSits, StepDial
 from attnbook.widgets.encoder_tokens import (
     InitRace,
@@ -36,6 +39,7 @@ from attnbook.widgets.mixtures import HeadRace, MarginRace, OneHeadTwin, Planted
 from attnbook.widgets.one_query import FirstStep, InsideCone, PickToken, StartMap
 from attnbook.widgets.opening import FirstRun, LayerSteps, LongStart, OnePicture
 from attnbook.widgets.prose import tell
+from attnbook.widgets.real_heads import BestSteps, HeadsApart, MoreHeads
 from attnbook.widgets.saturation import (
     Arithmetic,
     RankLab,
@@ -47,6 +51,7 @@ from attnbook.widgets.simple import PhasePlane, WaterFilling
 from attnbook.widgets.single_head import AttentionRow, SegmentExplorer, WeakConvexity
 from attnbook.widgets.svm_margin import EnoughWidth, ExposedToken, MarginStreet
 from attnbook.widgets.svm_norms import TwoBalls
+from attnbook.widgets.svm_real import RealHeads
 from attnbook.widgets.token_board import GradientDissector, TokenBoard, TwoForms
 from attnbook.widgets.training_heads import HeadBudget, LeaveOneOut, StepRules, TwoGroups
 
@@ -56,20 +61,25 @@ __all__ = [
     "AssumptionOne",
     "AttentionRow",
     "BadBasin",
+    "BestSteps",
     "CancelledWidth",
     "CausalMask",
+    "DigitPatch",
     "EnoughWidth",
     "Explorable",
     "ExposedToken",
     "FinitePart",
     "FirstRun",
     "FirstStep",
+    "FourWorlds",
     "GaugeOne",
     "GradientDissector",
     "HeadBudget",
     "HeadRace",
+    "HeadsApart",
     "HessianMap",
     "HowOften",
+    "ImageRace",
     "InitRace",
     "InsideCone",
     "JointTraining",
@@ -85,6 +95,7 @@ __all__ = [
     "MarginStreet",
     "MaskForgotten",
     "MomentumForms",
+    "MoreHeads",
     "NaiveExact",
     "OneHeadTwin",
     "OnePicture",
@@ -94,6 +105,9 @@ __all__ = [
     "PlantedTeacher",
     "PolyakCap",
     "RankLab",
+    "RealHeads",
+    "RealRace",
+    "RealTails",
     "ScaleRace",
     "SegmentExplorer",
     "SoftmaxSits",
@@ -106,13 +120,16 @@ __all__ = [
     "ThreeSets",
     "TokenBoard",
     "TokenOrFeature",
+    "TrainedViT",
     "TrainingLab",
     "TwoBalls",
     "TwoByTwo",
     "TwoForms",
     "TwoGroups",
     "TwoNorms",
+    "VitMaps",
     "WaterFilling",
     "WeakConvexity",
+    "WordAngles",
     "tell",
 ]

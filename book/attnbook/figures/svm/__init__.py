@@ -10,3 +10,4 @@ from attnbook.figures.svm import _many as _many
 from attnbook.figures.svm import _plane as _plane
 from attnbook.figures.svm import _ranks as _ranks
 from attnbook.figures.svm import _rates as _rates
+from attnbook.figures.svm import _real as _real

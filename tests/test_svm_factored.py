@@ -1,0 +1,223 @@
+"""The nuclear SVM by descent on a factor, and the lean way of one small Frobenius instance."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+from attnlab import problems, svm
+
+pivoting: Any = importlib.import_module("attnlab.svm._pivot")
+factors: Any = importlib.import_module("attnlab.svm._factored")
+nuclear: Any = importlib.import_module("attnlab.svm._nuclear")
+single: Any = importlib.import_module("attnlab.svm._single")
+attention: Any = importlib.import_module("attnlab.svm._attention")
+
+SHAPES = [(5, 5, 10), (4, 4, 6), (2, 3, 4), (6, 8, 10), (1, 2, 3), (3, 4, 3), (12, 4, 16)]
+FIELDS = ("W", "margins", "multipliers", "norm", "gap", "residual")
+
+
+def rows(p: problems.TokenProblem) -> Any:
+    return attention.rows_of(p, p.optimal)[0]
+
+
+def same_bits(one: svm.Margin, other: svm.Margin, where: Any = ...) -> None:
+    for name in FIELDS:
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name)[where])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_two_ways_agree_and_few_are_left(shape: tuple[int, int, int]) -> None:
+    n, T, d = shape
+    p = problems.sphere(n=n, T=T, d=d, trials=30, rng=n)
+    reached = nuclear.solve_nuclear(rows(p), "interior")
+    assert (nuclear._by_factors(rows(p)).status == "optimal").mean() >= 0.8
+    found = svm.attention_svm(p, norm="nuc")
+    assert (found.status == "optimal").all()
+    assert found.gap.max() <= 1e-9
+    np.testing.assert_allclose(found.norm, reached.norm, rtol=2e-9)
+    values = np.linalg.svd(found.W, compute_uv=False)
+    np.testing.assert_allclose(found.norm, values.sum(axis=-1), rtol=1e-12)
+    best = np.arange(T) == p.optimal[..., None]
+    assert found.margins[~best].min() >= 1.0 - 1e-12
+    D = np.take_along_axis(p.X, p.optimal[..., None, None], axis=2) - p.X
+    M = np.einsum("bnt,bntd,bne->bde", found.multipliers, D, p.z)
+    np.testing.assert_allclose(np.linalg.norm(M, 2, axis=(1, 2)), 1.0, rtol=1e-9)
+    assert (found.multipliers >= 0.0).all()
+    assert (1.0 - found.multipliers.sum(axis=(1, 2)) / found.norm <= 1e-9).all()
+
+
+@pytest.mark.parametrize("norm", ["nuc"])
+def test_bits_do_not_depend_on_company(norm: str) -> None:
+    """Alone, in a batch, and among others: one system's answer, bit by bit."""
+    p = problems.sphere(n=4, T=4, d=8, trials=12, rng=2)
+    X = np.array(p.X)
+    X[3, 0, 1:] = X[3, 0, :1]  # a mate without an answer
+    spoiled = problems.TokenProblem(X, p.z, p.y, p.v)
+    whole = svm.attention_svm(p, p.optimal, norm=norm)
+    mixed = svm.attention_svm(spoiled, p.optimal, norm=norm)
+    assert mixed.status[3] == "infeasible"
+    for k in (0, 1, 7, 11):
+        alone = svm.attention_svm(p.trial(k), norm=norm)
+        same_bits(alone, whole, k)
+        same_bits(alone, mixed, k)
+    part = svm.attention_svm(p.trial([9, 2, 5]), norm=norm)
+    for j, k in enumerate((9, 2, 5)):
+        same_bits(svm.attention_svm(p.trial(k), norm=norm), part, j)
+
+
+@pytest.mark.parametrize("first", [1, 2, 12])
+def test_a_factor_with_too_few_columns_gets_more(
+    monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    p = problems.sphere(n=6, T=5, d=9, trials=12, rng=1)
+    expected = svm.attention_svm(p, norm="nuc", method="interior")
+    assert expected.rank.max() > 2
+    monkeypatch.setattr(factors, "FIRST", first)
+    found = nuclear._by_factors(rows(p))
+    good = found.status == "optimal"
+    assert good.mean() >= 0.75
+    np.testing.assert_allclose(found.norm[good], expected.norm[good], rtol=2e-9)
+
+
+def test_ranks_are_those_of_the_interior_point() -> None:
+    p = problems.sphere(n=6, T=8, d=10, trials=30, rng=12)
+    found = svm.attention_svm(p, norm="nuc")
+    other = svm.attention_svm(p, norm="nuc", method="interior")
+    np.testing.assert_array_equal(found.rank, other.rank)
+    values = np.linalg.svd(found.W, compute_uv=False)
+    ratio = values / values[:, :1]
+    assert not ((ratio > 1e-9) & (ratio < 1e-5)).any(), "what is no rank is far below"
+
+
+def test_what_does_not_settle_goes_to_the_interior_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    p = problems.sphere(n=3, T=4, d=6, trials=6, rng=4)
+    reached = svm.attention_svm(p, norm="nuc", method="interior")
+    calls = [0]
+
+    def wrong(DD: np.ndarray, Z: np.ndarray, one: np.ndarray) -> Any:
+        """Nothing, plausible nonsense, and numbers that are none."""
+        calls[0] += 1
+        q = Z.shape[1]
+        return (None, (one.copy(), np.eye(q)), (one * np.nan, np.eye(q)))[calls[0] % 3]
+
+    monkeypatch.setattr(nuclear, "factored", wrong)
+    found = svm.attention_svm(p, norm="nuc")
+    assert calls[0] == 6
+    same_bits(found, reached)
+
+
+def test_masks() -> None:
+    p = problems.causal(n=3, T=4, d=6, trials=8, rng=4)
+    found = svm.attention_svm(p, norm="nuc")
+    other = svm.attention_svm(p, norm="nuc", method="interior")
+    np.testing.assert_allclose(found.norm, other.norm, rtol=2e-9)
+    assert p.mask is not None
+    assert (found.multipliers[~p.mask] == 0.0).all()
+    assert (found.margins[~p.mask] == 0.0).all()
+    same_bits(svm.attention_svm(p.trial(5), norm="nuc"), found, 5)
+
+
+@pytest.mark.parametrize("size", [1e-60, 1e-6, 1e6, 1e60])
+def test_any_size_of_features(size: float) -> None:
+    p = problems.sphere(n=4, T=4, d=6, trials=5, rng=3)
+    q = problems.TokenProblem(size * p.X, p.z, p.y, p.v)
+    for norm in ("fro", "nuc"):
+        plain = svm.attention_svm(p, p.optimal, norm=norm)
+        scaled = svm.attention_svm(q, p.optimal, norm=norm)
+        np.testing.assert_allclose(scaled.W * size, plain.W, rtol=1e-6, atol=1e-9)
+        alone = svm.attention_svm(q.trial(0), p.optimal[0], norm=norm)
+        assert alone.gap <= 1e-9
+        np.testing.assert_allclose(alone.norm, scaled.norm[0], rtol=1e-9)
+
+
+# -- one small instance in the Frobenius norm -----------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (5, 5, 4), (8, 6, 6)], ids=str)
+def test_the_lean_way_is_the_general_one(shape: tuple[int, int, int]) -> None:
+    n, T, d = shape
+    p = problems.sphere(n=n, T=T, d=d, trials=25, rng=d)
+    lean = 0
+    for k in range(25):
+        q = p.trial(k)
+        lean += single.single(q, q.optimal) is not None
+        found, other = svm.attention_svm(q), svm.attention_svm(q, method="pivot")
+        assert found.status == other.status == "optimal"
+        assert found.gap <= 1e-9
+        size = float(other.norm)
+        np.testing.assert_allclose(found.W, other.W, atol=1e-10 * size)
+        np.testing.assert_allclose(found.norm, other.norm, rtol=1e-9)
+        np.testing.assert_allclose(found.margins, other.margins, atol=1e-9)
+        np.testing.assert_allclose(
+            found.multipliers, other.multipliers, atol=1e-8 * float(other.multipliers.max())
+        )
+        assert found.margins.shape == found.multipliers.shape == (n, T)
+        assert found.margins[np.arange(T) != q.optimal[:, None]].min() >= 1.0
+    if n * (T - 1) <= d * d:
+        assert lean == 25
+
+
+def test_a_first_support_that_is_right_at_once() -> None:
+    """Every token is a support vector: no exchange, and nothing is divided by."""
+    for n in (1, 2, 3):
+        X = np.zeros((n, 2, 2 * n))
+        X[np.arange(n), 0, np.arange(n)] = 2.0
+        X[np.arange(n), 1, n + np.arange(n)] = 1.0
+        p = problems.TokenProblem(X, np.eye(2 * n)[:n], np.ones(n), np.ones(2 * n))
+        for norm in ("fro", "nuc"):
+            with np.errstate(all="raise"):
+                found = svm.attention_svm(p, np.zeros(n, int), norm=norm)
+            assert found.status == "optimal"
+            np.testing.assert_allclose(found.margins[:, 1], 1.0, rtol=1e-12)
+            if norm == "fro":
+                np.testing.assert_allclose(found.norm, np.sqrt(n / 5.0), rtol=1e-12)
+                np.testing.assert_allclose(found.multipliers[:, 1], 0.2, rtol=1e-12)
+
+
+def test_equal_tokens_are_refused() -> None:
+    for zero in (0, 1):  # the first row of the Gram matrix is what multipliers are measured by
+        X = np.random.default_rng(0).standard_normal((2, 3, 5))
+        X[0, 1 + zero] = X[0, 0]
+        p = problems.TokenProblem(X, np.eye(5)[:2], np.ones(2), np.ones(5))
+        for norm in ("fro", "nuc"):
+            with pytest.raises(svm.InfeasibleMargin, match=f"sample 0: token {1 + zero} from"):
+                svm.attention_svm(p, [0, 0], norm=norm)
+
+
+@pytest.mark.parametrize("m", [1, 2, 8, 25])
+def test_exchanges_end_with_every_sign_right(m: int) -> None:
+    rng = np.random.default_rng(m)
+    for shift in (0.0, 0.5, 2.0):
+        for _ in range(40):
+            rows = rng.standard_normal((m, m + 2)) + shift
+            K = rows @ rows.T
+            start = rng.random(m) < 0.7
+            start[0] = True
+            solved = pivoting.exchange(K, np.ones(m), start)
+            assert solved is not None
+            found, inside, factor, S = solved
+            lam = np.zeros(m)
+            lam[inside] = found
+            slack = K @ lam - 1.0
+            assert (S.nonzero()[0] == inside).all()
+            assert found.min() >= -1e-9 * np.abs(found).max()
+            assert slack.min() >= -1e-8
+            np.testing.assert_allclose(slack[inside], 0.0, atol=1e-8)
+            upper = np.triu(factor)
+            np.testing.assert_allclose(
+                upper.T @ upper, K[np.ix_(inside, inside)], rtol=1e-9, atol=1e-9 * K.max()
+            )
+            expected, right = pivoting.pivot_one(K, np.ones(m), np.ones(m, bool))
+            assert right
+            np.testing.assert_allclose(lam, expected, atol=1e-7 * expected.max())
+
+
+def test_exchanges_give_up_on_what_is_singular_or_no_number() -> None:
+    one, every = np.ones(3), np.ones(3, bool)
+    for K in (np.zeros((3, 3)), np.ones((3, 3)), np.full((3, 3), np.nan), -np.eye(3)):
+        assert pivoting.exchange(K, one, every) is None
+    assert pivoting.exchange(np.eye(3), one, ~every) is None
