@@ -52,6 +52,7 @@ export default explorable({
     kit.choice({ key: "scores", label: "scores of rivals", options: [[0, "equal"], [1, "each word its own"]], parent: controls });
     kit.slider({ key: "run", label: "marked training", min: 0, max: runs - 1, step: 1, show: (v) => String(v + 1), parent: controls });
     kit.scrubber({ key: "k", times: steps, parent: controls });
+    kit.draws.push(() => { controls.hidden = !kit.opened; });
     return (state) => {
       const w = world(state);
       const k = Math.min(state.k, count - 1);

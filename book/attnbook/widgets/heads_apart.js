@@ -43,7 +43,7 @@ export default explorable({
     return (state) => {
       const s = row(state, held(state));
       const best = s.indexOf(Math.max(...s));
-      kit.say(`Head ${held(state) + 1} gives most to "${words[best]}", ${(100 * s[best]).toFixed(0)} %. On the average a head moves ${(100 * spread(state)).toFixed(0)} % of its attention away from the mean head.`);
+      kit.say(`Head ${held(state) + 1} gives most to "${words[best]}", ${(100 * s[best]).toFixed(0)} %. On average ${(100 * spread(state)).toFixed(0)} % of a head’s attention lies elsewhere than that of the mean head.`);
       kit.el.dataset.spread = String(spread(state));
     };
   },

@@ -63,7 +63,9 @@ export default explorable({
     });
     const controls = kit.controls();
     if (names.length > 1) kit.choice({ key: "data", label: "data", options: names.map((name, d) => [d, name]), parent: controls });
-    kit.choice({ key: "how", label: "steps", options: [["printed", "as printed"], ["best", "each its best"], ["1", "grid: shortest"], ["2", "second"], ["3", "third"], ["4", "longest"]], parent: controls });
+    const steps = kit.controls();
+    kit.draws.push(() => { steps.hidden = !kit.opened; });
+    kit.choice({ key: "how", label: "steps", options: [["printed", "as printed"], ["best", "each its best"], ["1", "grid: shortest"], ["2", "second"], ["3", "third"], ["4", "longest"]], parent: steps });
     kit.slider({ key: "k", label: "time", values: Array.from({ length: Math.max(...times.map((all) => all.length)) }, (_, k) => k), show: (k) => `epoch ${times[which(kit.state)][Math.min(k, times[which(kit.state)].length - 1)]}`, parent: controls });
     return (state) => {
       const d = which(state);
