@@ -99,9 +99,7 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
         J = J.reshape(len(inside), q * r)
         half = dtrtrs(now.factor, J, 0, 1)[0]
         H = half.T.dot(half)
-        # a view: the blocks of kron(|A|, I)
-        blocks = H.reshape(q, r, q, r).diagonal(axis1=1, axis2=3)
-        blocks.flags.writeable = True
+        blocks = np.einsum("iaja->ija", H.reshape(q, r, q, r))  # a view: those of kron(|A|, I)
         blocks += ((V * (abs(curvature) + RIDGE)).dot(V.T))[:, :, None]
         _, step, bad = dposv(H.T, g.reshape(-1), 0, 1)
         then = None if bad else _search(DD, Z, one, now, Q, -step.reshape(q, r))

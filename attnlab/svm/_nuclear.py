@@ -18,7 +18,6 @@ from attnlab.svm._least_norm import ENDED, Answer, solve
 from attnlab.svm._rows import RankOne
 
 ALIKE = 100.0  # features whose lengths differ by more go to the interior point
-ORTHONORMAL = 1e-12  # how far coordinates may distort lengths
 
 
 def basis(vectors: Array) -> Array:
@@ -51,7 +50,7 @@ def _by_factors(rows: RankOne) -> Answer:
     B, n, t, d = rows.left.shape
     m = n * t
     flat, queries = rows.left.reshape(B, m, d), rows.right
-    E, coordinates, faithful = _coordinates(queries)
+    E, coordinates = _coordinates(queries)
     DD = flat @ flat.swapaxes(1, 2)
     Z = coordinates.repeat(t, axis=1)
     squares = DD.diagonal(axis1=1, axis2=2) * np.add.reduce(Z * Z, axis=2)
@@ -59,8 +58,6 @@ def _by_factors(rows: RankOne) -> Answer:
     done = np.zeros(B, bool)
     one = np.ones(m)
     for k in range(B):
-        if not faithful[k]:
-            continue
         if rows.full:
             found = _one(DD[k], Z[k], squares[k], one)
             if found is not None:
@@ -89,13 +86,13 @@ def _one(DD: Array, Z: Array, squares: Array, one: Array) -> tuple[Array, Array]
     return found
 
 
-def _coordinates(queries: Array) -> tuple[Array, Array, BoolArray]:
-    """Directions ``(B, q, d)``, coordinates ``(B, n, q)`` in them, and whether they are sound."""
+def _coordinates(queries: Array) -> tuple[Array, Array]:
+    """Directions ``(B, q, d)``, and coordinates ``(B, n, q)`` in them."""
     B, n, d = queries.shape
     if n >= d:
-        return np.broadcast_to(np.eye(d), (B, d, d)), queries, np.ones(B, bool)
+        return np.broadcast_to(np.eye(d), (B, d, d)), queries
     E = basis(queries).swapaxes(1, 2)
-    return E, queries @ E.swapaxes(1, 2), np.ones(B, bool)
+    return E, queries @ E.swapaxes(1, 2)
 
 
 def _certified(rows: RankOne, lam: Array, square: Array, E: Array, done: BoolArray) -> Answer:

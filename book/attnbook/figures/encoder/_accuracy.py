@@ -80,15 +80,18 @@ def verdict_7(data: Data) -> Verdict:
 
 
 def verdict_8(data: Data) -> Verdict:
-    """Whether 1/width errs longer where the layer is wide: mean over the recorded training."""
+    """Whether 1/width errs longer, and more so where the layer is wide: mean over training."""
     values = data["error"][..., 1:].mean(axis=-1)
     narrow, *_, wide = gaps(values)
     first, last = int(data["width"][0]), int(data["width"][-1])
+    word = judge(wide, narrow)
+    flat = ", so it does not come with the width" if wide.above and word == "weaker" else ""
     return Verdict(
-        judge(wide),
+        word,
         f"Training error with 1/width less that with width^-1/2, mean over the "
         f"{data['epoch'][-1]:g} epochs at width {last}: {wide.told()} over "
-        f"{data['error'].shape[1]} seeds (errors are 4 or 0); at width {first}: {narrow.told()}.",
+        f"{data['error'].shape[1]} seeds (errors are 4 or 0); at width {first}: {narrow.told()}"
+        f"{flat}.",
     )
 
 
