@@ -38,7 +38,7 @@ export default explorable({
       asks: [{
         kind: "choice", key: "which",
         question: `Twenty trainings, each on twenty texts of ${words} real words. The theorem wants nearly orthogonal tokens, and one score for all rivals of a best word; real words have neither. What does it take so that, at the end of a long run, a good share of the trainings is not on every best word?`,
-        options: [["tokens", "Real words in place of orthogonal tokens, nothing else."], ["scores", "Scores of their own, nothing else."], ["either", "Either of the two."], ["together", "The two together; each alone is harmless."], ["none", "They all arrive, whatever is dropped."]],
+        options: [["tokens", "Real words in place of orthogonal tokens, nothing else."], ["scores", "Scores of their own, nothing else."], ["either", "Either of the two."], ["together", "The two together; each alone is harmless."], ["none", "Nothing does: practically all arrive, whatever is dropped."]],
         right: () => truth(),
         say: (mine) => `${mine === null ? "" : mine === truth() ? "Yes. " : "Not quite. "}Of ${runs} trainings ${arrived(0)} end on every best word with both hypotheses, ${arrived(1)} with words in place of orthogonal tokens, ${arrived(2)} with the words' own scores, and ${arrived(3)} with words and their own scores. A thousand steps were enough for ${[0, 1, 2, 3].map((w) => arrived(w, soon)).join(", ")} of them: what is lost is time. Move the step back.`,
       }],

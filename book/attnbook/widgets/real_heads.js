@@ -97,7 +97,7 @@ export default explorable({
       go: "Compare",
       asks: [
         {
-          kind: "number", key: "first", min: 0, max: every, step: 1, start: 0, show: (v) => `${v} heads`,
+          kind: "number", key: "first", min: 0, max: every, step: 1, start: Math.round(every / 2), show: (v) => `${v} heads`,
           question: `Each of the ${every} heads is compared with the SVM of what it selects, and so are ${draws()} matrices made from it that learned nothing of these choices. How many heads come first among their ${draws() + 1}?`,
           truth: firsts,
           say: (mine) => {
@@ -109,7 +109,7 @@ export default explorable({
           },
         },
         {
-          kind: "number", key: "taught", min: 0, max: 1, step: 0.05, start: 1, show: (v) => v.toFixed(2),
+          kind: "number", key: "taught", min: 0, max: 1, step: 0.05, start: 0.8, show: (v) => v.toFixed(2),
           question: "Now a matrix that does what the theory says: trained on sentences of its own until it lies along its SVM. The probe sees it only on other sentences, as it sees MiniLM’s heads. Which cosine does it find, inside the span?",
           truth: () => Math.round(kit.list("taught")[1] * 100) / 100,
           say: (mine) => {
