@@ -63,13 +63,10 @@ What moves
     `widgets.OptimizerRace`, `widgets.ThreeSets`, `widgets.TwoByTwo`, `widgets.PolyakCap`,
     `widgets.MomentumForms`
         rates of normalized descent and its proof, two tokens in closed form, Polyak, momentum
-<<<<<<< HEAD
     `widgets.RealRace`, `widgets.WordAngles`, `widgets.FourWorlds`
         step rules on real texts, angles of real words, what trainings on them miss
-=======
     `widgets.RealHeads`
         heads of a real model, and how close each lies to its own SVM
->>>>>>> next
     `widgets.JointTraining`, `widgets.BadBasin`, `widgets.NaiveExact`
         the head trained too, starts in bad directions, the gradient at saturation
     `widgets.ImageRace`, `widgets.DigitPatch`, `widgets.TrainedViT`
