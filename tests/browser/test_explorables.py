@@ -107,6 +107,49 @@ def test_the_address_restores_the_state(open_page, name: str) -> None:
     assert other.locator(TOLD).all_inner_texts() == told
 
 
+# Every control at its ends and between: a number without a value must not reach a picture.
+EVERY_STOP = """async (name) => {
+  const el = document.querySelector(`[data-explorable="${name}"]`);
+  const wrong = [];
+  const look = async (what) => {
+    const limit = performance.now() + 60000;
+    while (!el.alDrawn() || el.dataset.done === "false") {
+      if (performance.now() > limit) throw new Error(`not drawn in a minute: ${what}`);
+      await new Promise((done) => setTimeout(done, 4));
+    }
+    const shown = el.outerHTML.replace(/<pre[^]*?<\\/pre>| data-[a-z]+="[^"]*"/g, "");
+    const seen = shown.match(/.{30}(NaN|undefined|Infinity).{30}/);
+    if (seen) wrong.push(`${what}: ${seen[0]}`);
+  };
+  const began = { ...el.alState };
+  const keys = [...el.querySelectorAll('input[type="range"]:not(:disabled)')].map((one) => one.dataset.key);
+  for (const key of new Set(keys)) {
+    const slider = () => el.querySelector(`input[data-key="${key}"]`);
+    const most = slider() ? Number(slider().max) : 0;
+    for (let k = 0; k <= most; k += k < most - 6 ? Math.max(1, Math.min(Math.floor(most / 12), most - 6 - k)) : 1) {
+      if (!slider()) break; // another control's doing
+      slider().value = k;
+      slider().dispatchEvent(new Event("input", { bubbles: true }));
+      await look(`${key} at stop ${k}`);
+    }
+    el.dispatchEvent(new CustomEvent("al-state", { detail: began }));
+    await look(`${key} as it was`);
+  }
+  const choices = [...el.querySelectorAll("button[data-key][data-value]")].map((one) => one.dataset);
+  for (const { key, value } of choices) {
+    el.querySelector(`button[data-key="${key}"][data-value="${value}"]`)?.click();
+    await look(`${key}: ${value}`);
+  }
+  return wrong;
+}"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_stop_has_a_picture(open_page, name: str) -> None:
+    page, _ = start(open_page, name, width=390)
+    assert not page.evaluate(EVERY_STOP, name)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_touch_and_mouse(open_page, name: str) -> None:
     """A finger on a phone, and a mouse, move the first thing that can be moved."""

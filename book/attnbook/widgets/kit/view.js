@@ -135,8 +135,9 @@ export const power = (x) => {
   if (x === 0 || !Number.isFinite(x)) return x === 0 ? "0" : "none";
   const e = Math.floor(Math.log10(Math.abs(x)) + 1e-9);
   if (e >= -2 && e < 4) return x.toPrecision(2 + Math.max(0, e)).replace("-", "−").replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
-  const raised = String(Math.abs(e)).split("").map((c) => UP[c]).join("");
-  return `${(x / 10 ** e).toFixed(1).replace("-", "−")} · 10${e < 0 ? "⁻" : ""}${raised}`;
+  const [digits, high] = x.toExponential(1).split("e"); // 10 ** -324 is 0
+  const raised = String(Math.abs(high)).split("").map((c) => UP[c]).join("");
+  return `${digits.replace("-", "−")} · 10${high < 0 ? "⁻" : ""}${raised}`;
 };
 export const signed = (x, digits = 2) => `${x < 0 ? "−" : ""}${Math.abs(x).toFixed(digits)}`;
 

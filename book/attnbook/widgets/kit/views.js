@@ -288,11 +288,11 @@ export function sides(w, rows, { names, log = false, show = power }) {
   const right = 92;
   const sizes = rows.flatMap((one) => [Math.abs(one.left), Math.abs(one.right)]).filter((v) => v > 0 && Number.isFinite(v));
   const top = Math.max(...sizes, 1e-300);
-  const low = log ? Math.min(...sizes, top / 10) / 3 : 0;
+  const [least, most] = [Math.log(Math.min(...sizes, top / 10)) - Math.log(3), Math.log(top)];
   const span = w - left - right;
   const size = (v) => {
     if (!Number.isFinite(v)) return span;
-    if (log) return Math.abs(v) > 0 ? Math.max(2, (Math.log(Math.abs(v) / low) / Math.log(top / low)) * span) : 0;
+    if (log) return Math.abs(v) > 0 ? Math.max(2, ((Math.log(Math.abs(v)) - least) / (most - least)) * span) : 0;
     return (Math.abs(v) / top) * span;
   };
   let y = 24;
