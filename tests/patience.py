@@ -31,6 +31,23 @@ DRAWN = """async () => {
   }
 }"""
 
+# What comes near the screen is built then, and moves what stands below it; so do formulas.
+STANDS = """async (el) => {
+  const pause = (time) => new Promise((done) => setTimeout(done, time));
+  const near = ({ top, bottom }) => bottom > -700 && top < window.innerHeight + 700;
+  const moving = ":is([data-explorable], [data-derivation]):not([data-ready])";
+  const coming = () => [...document.querySelectorAll(moving)].some((other) =>
+    near(other.getBoundingClientRect()));
+  const place = () => JSON.stringify([el.getBoundingClientRect(), document.body.scrollHeight]);
+  const limit = performance.now() + 30000;
+  for (let [last, calm] = ["", 0]; calm < 4; calm = !coming() && last === place() ? calm + 1 : 0) {
+    last = place();
+    if (performance.now() > limit) throw new Error("what a hand aims at did not come to rest");
+    await pause(25);
+    await new Promise((done) => requestAnimationFrame(done));
+  }
+}"""
+
 
 def drawn(page: Page) -> None:
     """Until what was asked of the explorables is seen."""
@@ -55,7 +72,7 @@ def handed(page: Page) -> Page:
 
 @contextlib.contextmanager
 def waiting() -> Iterator[None]:
-    """A hand that moved something looks when it is drawn."""
+    """A hand that moved something looks when it is drawn, and aims at what stands still."""
     acts = {
         Locator: "click press check uncheck fill tap select_option dispatch_event",
         Keyboard: "press",
@@ -74,7 +91,14 @@ def waiting() -> Iterator[None]:
 
         return acted
 
+    where = Locator.bounding_box
+
+    def at_rest(self: Locator, **how: object) -> object:
+        self.evaluate(STANDS)
+        return where(self, **how)
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Locator, "bounding_box", at_rest)
         for kind, name, act in kept:
             patch.setattr(kind, name, patient(act))
         yield

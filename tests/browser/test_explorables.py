@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -122,11 +123,12 @@ EVERY_STOP = """async (name) => {
     if (seen) wrong.push(`${what}: ${seen[0]}`);
   };
   const began = { ...el.alState };
-  const keys = [...el.querySelectorAll('input[type="range"]:not(:disabled)')].map((one) => one.dataset.key);
-  for (const key of new Set(keys)) {
+  const sliders = [...el.querySelectorAll('input[type="range"]:not(:disabled)')];
+  for (const key of new Set(sliders.map((one) => one.dataset.key))) {
     const slider = () => el.querySelector(`input[data-key="${key}"]`);
     const most = slider() ? Number(slider().max) : 0;
-    for (let k = 0; k <= most; k += k < most - 6 ? Math.max(1, Math.min(Math.floor(most / 12), most - 6 - k)) : 1) {
+    const by = Math.max(1, Math.floor(most / 12));
+    for (let k = 0; k <= most; k += Math.max(1, Math.min(by, most - 6 - k))) { // the last one by one
       if (!slider()) break; // another control's doing
       slider().value = k;
       slider().dispatchEvent(new Event("input", { bubbles: true }));
@@ -135,8 +137,8 @@ EVERY_STOP = """async (name) => {
     el.dispatchEvent(new CustomEvent("al-state", { detail: began }));
     await look(`${key} as it was`);
   }
-  const choices = [...el.querySelectorAll("button[data-key][data-value]")].map((one) => one.dataset);
-  for (const { key, value } of choices) {
+  const buttons = [...el.querySelectorAll("button[data-key][data-value]")];
+  for (const { key, value } of buttons.map((one) => one.dataset)) {
     el.querySelector(`button[data-key="${key}"][data-value="${value}"]`)?.click();
     await look(`${key}: ${value}`);
   }
@@ -187,7 +189,9 @@ def test_touch_and_mouse(open_page, name: str) -> None:
                 page.touchscreen.tap(x, y)
             else:
                 page.mouse.click(x, y)
-        settled(page)
+        limit = time.monotonic() + 10
+        while readout(root) == before and time.monotonic() < limit:
+            settled(page)
         assert readout(root) != before, how
 
 
