@@ -128,7 +128,7 @@ EVERY_STOP = """async (name) => {
     const slider = () => el.querySelector(`input[data-key="${key}"]`);
     const most = slider() ? Number(slider().max) : 0;
     const by = Math.max(1, Math.floor(most / 12));
-    for (let k = 0; k <= most; k += Math.max(1, Math.min(by, most - 6 - k))) { // the last one by one
+    for (let k = 0; k <= most; k += Math.max(1, Math.min(by, most - 6 - k))) { // the last few
       if (!slider()) break; // another control's doing
       slider().value = k;
       slider().dispatchEvent(new Event("input", { bubbles: true }));
