@@ -23,6 +23,9 @@ SLACK = 1e-12
 HOLD = 1e30
 EXCHANGES = 40
 PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
+ALONE = 40  # rows from which arithmetic costs more than calls: one system at a time
+MANY = 120  # rows from which three products with K are cheaper than one more factorization
+STEPS = (3, 4, 6)  # of conjugate gradients between guesses of the support
 
 
 def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, BoolArray]:
@@ -32,10 +35,11 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
     Gram matrix is singular is given up (its flag is False), not an error.
     """
     B, m = b.shape
-    if B == 1:
-        x, right = pivot_one(K[0], b[0], valid[0], limit)
-        return x[None], np.array([right])
     found, solved = np.zeros((B, m)), np.zeros(B, bool)
+    if B == 1 or m >= ALONE:
+        for k in range(B):
+            found[k], solved[k] = pivot_one(K[k], b[k], valid[k], limit)
+        return found, solved
     todo, room = np.arange(B), np.empty_like(K)
     S, fewest, patience = valid, np.full(B, m + 1), np.full(B, PATIENCE)
     whole = bool(valid.all())
@@ -73,8 +77,9 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
 def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, bool]:
     """The same for one system, on the support's own submatrix and without batch bookkeeping."""
     m = len(b)
-    S, fewest, patience = valid, m + 1, PATIENCE
     whole = np.count_nonzero(valid) == m
+    S = _guess(K, b) if whole and m >= MANY else valid
+    fewest, patience = m + 1, PATIENCE
     size = float(K[0, 0]) or 1.0  # makes multipliers pure numbers
     dposv = lapack().dposv
     for _ in range(limit):
@@ -82,8 +87,8 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
         if not inside.size:  # no row is asked to hold: W = 0
             wrong, found = valid, np.empty(0)
         else:
-            rows = K if inside.size == m else K.take(inside, axis=0)
-            _, found, info = dposv(rows if rows is K else rows.take(inside, axis=1), b[inside])
+            rows = K.take(inside, axis=0)
+            _, found, info = dposv(rows.take(inside, axis=1).T, b[inside], 1, 1)
             if info:
                 break
             signs = found @ rows - b  # slack off the support, where it counts
@@ -107,6 +112,35 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
             last = wrong.nonzero()[0][-1]
             S[last] = not S[last]
     return np.zeros(m), False
+
+
+def _guess(K: Array, b: Array) -> BoolArray:
+    """A support from a few steps of conjugate gradients, restarted where it changes.
+
+    Whatever it is, pivoting goes on from there: it decides how many factorizations that takes.
+    """
+    x, slack, inside = np.zeros_like(b), -b, np.ones_like(b)
+    for steps in STEPS:
+        left = -slack * inside
+        direction, square = left, float(left.dot(left))
+        for _ in range(steps):
+            image = K.dot(direction)
+            curved = float(direction.dot(image))
+            if not 0.0 < curved < np.inf:  # nothing left, or a singular matrix
+                break
+            length = square / curved
+            x += length * direction
+            image *= length
+            left = left - image
+            left *= inside
+            before, square = square, float(left.dot(left))
+            direction = (square / before) * direction
+            direction += left
+        slack = K.dot(x) - b
+        S = np.where(inside, x > 0.0, slack < 0.0)
+        inside = S.astype(np.float64)
+        x *= inside
+    return S
 
 
 def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array, BoolArray] | None:

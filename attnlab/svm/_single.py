@@ -80,8 +80,8 @@ def _certified(
     Rounding is charged at the length of the longest row: never less than there.
     """
     n, T = shape
-    W = (lam[:, None] * left).T.dot(right)
-    margins = np.add.reduce(left.dot(W) * right, axis=1)
+    W = (left.T * lam).dot(right)
+    margins = np.vecdot(left.dot(W), right)
     size, total = sqrt(np.vdot(W, W)), float(lam.dot(one))
     charge = ROUNDING * longest
     reach = min(margins.tolist()) - charge * size
@@ -92,7 +92,7 @@ def _certified(
     gap = max(1.0 - total / (bound * norm), 0.0)
     if not gap <= GAP:
         return None
-    by_token, weights = np.zeros((2, n * T))
+    by_token, weights = np.zeros(n * T), np.zeros(n * T)
     by_token[others] = margins * scale
     weights[others] = lam * (norm / bound)
     return Margin(
