@@ -4,7 +4,8 @@ The dual of $\min\frac12\|W\|^2$ s.t. $\langle F_k,W\rangle\ge b_k$ is solved by
 $\lambda\ge0$ with $K\lambda-b\ge0$ and $\lambda^\top(K\lambda-b)=0$. A guess of the support is
 solved exactly ($K_{SS}\lambda_S=b_S$); whatever has the wrong sign then changes sides, all at
 once as long as that makes progress, the last one alone (Murty's rule, which cannot cycle)
-otherwise. The first guess is that every token is a support vector.
+otherwise. The first guess is that every token is a support vector; where there are many, a few
+steps of conjugate gradients make a better one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from attnlab.checks import Array, BoolArray, IntArray
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
 # this constant, decides what counts as solved.
 SLACK = 1e-12
+ASKED = np.array(1.0 - SLACK)  # an array: a number is made one at every call
 HOLD = 1e30
 EXCHANGES = 40
 PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
@@ -146,30 +148,30 @@ def _guess(K: Array, b: Array) -> BoolArray:
 def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array, BoolArray] | None:
     """`pivot_one` where every row counts and asks for 1, from a guessed support, and lean.
 
-    Multipliers on the support, its rows, the Cholesky factor of its Gram matrix, and the support
-    as a mask; None where a matrix is singular or no support is right.
+    Multipliers on the support, its rows, the lower Cholesky factor of its Gram matrix, the support
+    as a mask; None where a matrix is singular or no support is right. NaN is the caller's to see.
     """
     m, fewest, patience = len(one), len(one) + 1, PATIENCE
-    size = float(K[0, 0])  # makes multipliers pure numbers
+    size = K.item(0)  # makes multipliers pure numbers
     if not size > 0.0:
         return None
-    dposv = lapack().dposv
+    dposv, least = lapack().dposv, np.array(-SLACK / size)
     for _ in range(EXCHANGES):
         inside = S.nonzero()[0]
         k = len(inside)
         if k == m:
-            factor, found, info = dposv(K, one)
-            wrong = found < -SLACK / size
+            factor, found, info = dposv(K.T, one, 1)
+            wrong = found < least
         elif k:
             rows = K.take(inside, 0)
-            factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 0, 1)
-            wrong = found.dot(rows) < 1.0 - SLACK  # off the support, where it counts
-            wrong[inside] = found < -SLACK / size
+            factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 1, 1)
+            wrong = found.dot(rows) < ASKED  # off the support, where it counts
+            wrong[inside] = found < least
         if not k or info:
             return None
         count = int(np.count_nonzero(wrong))
         if not count:
-            return (found, inside, factor, S) if found.dot(found) < np.inf else None
+            return found, inside, factor, S
         if count < fewest:
             fewest, patience = count, PATIENCE
         else:
