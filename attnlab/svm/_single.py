@@ -96,7 +96,7 @@ def _certified(
         return None
     by_token, weights = np.zeros(n * T), np.zeros(n * T)
     by_token[others] = margins * scale
-    weights[others] = lam * (norm / bound)
+    weights[others] = lam * np.array(norm / bound)
     return Margin(
         W=W * scale,
         margins=by_token.reshape(n, T),
