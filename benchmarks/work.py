@@ -33,6 +33,15 @@ def heads(H: int) -> Call:
     return lambda: model.value_and_grad(start, p)
 
 
+def encoder() -> Call:
+    """A gradient of an encoder."""
+    X = _numbers(50, 5, 20)
+    p = problems.SequenceProblem(X=X, y=np.sign(X[:, 0, 0]))
+    model = models.Encoder(width=200)
+    start = model.init(p, rng=1)
+    return lambda: model.value_and_grad(start, p)
+
+
 def kernel(width: int) -> Call:
     """The encoder's tangent kernel."""
     p = problems.gaussian_regression(n=100, T=10, d=100, unit_tokens=True, rng=0)
@@ -54,6 +63,7 @@ LIBRARY: dict[str, Callable[[], Call]] = {
     "MultiHead, H=1, n=1000, T=10, d=5": lambda: heads(1),
     "MultiHead, H=8, n=1000, T=10, d=5": lambda: heads(8),
     "MultiHead, H=64, n=1000, T=10, d=5": lambda: heads(64),
+    "encoder, a gradient, n=50, T=5, d=20, width 200": encoder,
     "encoder kernel, n=100, T=10, d=100, width 1000": lambda: kernel(1000),
     "encoder kernel, n=100, T=10, d=100, width 4000": lambda: kernel(4000),
 }
