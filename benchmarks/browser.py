@@ -28,6 +28,11 @@ ROOT = Path(__file__).resolve().parents[1]
 ASKED = 2.0  # times as long as here
 TURNS = 4
 LEAST = 0.1  # seconds of one measurement: a message to the browser costs a millisecond
+BOUND = (
+    "What the interpreter and NumPy themselves cost there bounds all of this: NumPy has no BLAS, and "
+    "vectors of two numbers, not of four or eight. Work that is mostly calls can come near to 2, "
+    "work that is mostly products or exp cannot."
+)
 START = """async () => {
   const { loadPyodide } = await import("/pyodide.mjs");
   self.py = await loadPyodide({ indexURL: "/" });
@@ -181,9 +186,7 @@ def section() -> str:
         [
             table(library, asked=True),
             "",
-            "What the interpreter and NumPy themselves cost there bounds all of this: NumPy has no BLAS "
-            "there and vectors of two numbers, not of four or eight. Work that is mostly calls can come "
-            "near to 2, work that is mostly products or exp cannot.",
+            BOUND,
             "",
             table(primitives, asked=False),
         ]
