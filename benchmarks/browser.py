@@ -29,8 +29,8 @@ ASKED = 2.0  # times as long as here
 TURNS = 4
 LEAST = 0.1  # seconds of one measurement: a message to the browser costs a millisecond
 BOUND = (
-    "What the interpreter and NumPy themselves cost there bounds all of this: NumPy has no BLAS, and "
-    "vectors of two numbers, not of four or eight. Work that is mostly calls can come near to 2, "
+    "What the interpreter and NumPy themselves cost there bounds all of this: NumPy has no BLAS "
+    "and vectors of two numbers, not of four or eight. Work that is mostly calls can come near to 2, "
     "work that is mostly products or exp cannot."
 )
 START = """async () => {
