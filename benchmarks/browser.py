@@ -30,8 +30,8 @@ TURNS = 4
 LEAST = 0.1  # seconds of one measurement: a message to the browser costs a millisecond
 BOUND = (
     "What the interpreter and NumPy themselves cost there bounds all of this: NumPy has no BLAS "
-    "and vectors of two numbers, not of four or eight. Work that is mostly calls can come near to 2, "
-    "work that is mostly products or exp cannot."
+    "and vectors of two numbers, not of four or eight. Work that is mostly calls can come near "
+    "to 2, work that is mostly products or exp cannot."
 )
 START = """async () => {
   const { loadPyodide } = await import("/pyodide.mjs");

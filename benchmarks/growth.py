@@ -3,8 +3,8 @@
     PYTHONPATH=. python -m benchmarks.growth
 
 Sizes of one line take turns, and each keeps its least time. The exponent of theory is that of the
-term that wins in the end, counted in the code; what is held is chosen so that it wins within two
-gigabytes.
+term that the table names, counted in the code; what is held is chosen so that this term costs most,
+within two gigabytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Make = Callable[..., Callable[[], object]]
 
 @dataclass(frozen=True)
 class Line:
-    """One size over a decade, the others held; ``theory`` is the exponent in the end."""
+    """One size over a decade, the others held; ``theory`` is the exponent of the term in ``why``."""
 
     name: str
     start: float
