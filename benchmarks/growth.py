@@ -40,7 +40,7 @@ Make = Callable[..., Callable[[], object]]
 
 @dataclass(frozen=True)
 class Line:
-    """One size over a decade, the others held; ``theory`` is the exponent of the term in ``why``."""
+    """One size over a decade, the others held; ``theory`` is the exponent of what ``why`` names."""
 
     name: str
     start: float
