@@ -134,7 +134,7 @@ class Outer:
                     left_too, right_too = _tokens(other.left[theirs]), _tokens(other.right[theirs])
                 products = inner(left, left_too)
                 products *= inner(right, right_too)
-                found = _block_sums(products, t)
+                found = token_sums(products, t)
                 if same and j == i:  # sums over rows and columns round differently
                     found = 0.5 * (found + found.swapaxes(-1, -2))
                 K[..., i : i + block, j : j + block] = found
@@ -169,7 +169,7 @@ def _tokens(side: Array) -> Array:
     return side.reshape(*side.shape[:-3], -1, side.shape[-1])
 
 
-def _block_sums(products: Array, t: int) -> Array:
+def token_sums(products: Array, t: int) -> Array:
     """Sums over ``t x t`` blocks of the last two axes."""
     rows, columns = products.shape[-2] // t, products.shape[-1] // t
     if t == 1:
