@@ -14,8 +14,8 @@ from attnlab.models._losses import LOSSES, check_labels
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
 
-# Samples are passed through in blocks whose working arrays stay in the second-level cache.
-BLOCK = 50_000
+# Numbers of E and of A that are worked on at a time, 0.8 MB each: near the processor, and few calls.
+BLOCK = 100_000
 
 
 @dataclass(frozen=True)
