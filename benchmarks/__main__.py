@@ -15,7 +15,7 @@ def main() -> None:
     """Print the table and, where nothing was left out, write it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # JAX has threads of its own
-    from benchmarks import growth, ntk, svm, timing, training
+    from benchmarks import browser, growth, ntk, svm, timing, training
 
     sections = {
         "Training one head": training.one_head,
@@ -36,6 +36,11 @@ def main() -> None:
         rows += found
         text += [f"## {title}", "", timing.table(found), ""]
         print(timing.table(found), flush=True)
+    title = "The same in the browser"
+    if not wanted or any(word.lower() in title.lower() for word in wanted):
+        print(f"{title} ...", flush=True)
+        text += [f"## {title}", "", browser.section(), ""]
+        print(text[-2], flush=True)
     if not wanted:
         head = "# Speed, as ratios\n\nRenewed by `make bench`; every row is one interleaved run.\n"
         path = Path(__file__).with_name("RESULTS.md")

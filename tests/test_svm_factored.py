@@ -207,9 +207,9 @@ def test_exchanges_end_with_every_sign_right(m: int) -> None:
             assert found.min() >= -1e-9 * np.abs(found).max()
             assert slack.min() >= -1e-8
             np.testing.assert_allclose(slack[inside], 0.0, atol=1e-8)
-            upper = np.triu(factor)
+            lower = np.tril(factor)
             np.testing.assert_allclose(
-                upper.T @ upper, K[np.ix_(inside, inside)], rtol=1e-9, atol=1e-9 * K.max()
+                lower @ lower.T, K[np.ix_(inside, inside)], rtol=1e-9, atol=1e-9 * K.max()
             )
             expected, right = pivoting.pivot_one(K, np.ones(m), np.ones(m, bool))
             assert right
@@ -221,3 +221,95 @@ def test_exchanges_give_up_on_what_is_singular_or_no_number() -> None:
     for K in (np.zeros((3, 3)), np.ones((3, 3)), np.full((3, 3), np.nan), -np.eye(3)):
         assert pivoting.exchange(K, one, every) is None
     assert pivoting.exchange(np.eye(3), one, ~every) is None
+
+
+def factorizations(K: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> tuple[np.ndarray, int]:
+    """Multipliers of one large system, and how many matrices were factored for them."""
+    sizes: list[int] = []
+    dposv = pivoting.lapack().dposv
+
+    class Counting:
+        @staticmethod
+        def dposv(*given: Any) -> Any:
+            sizes.append(len(given[0]))
+            return dposv(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pivoting, "lapack", lambda: Counting)
+        m = len(K)
+        lam, right = pivoting.pivot_one(K, np.ones(m), np.ones(m, bool))
+    assert right
+    return lam, len(sizes)
+
+
+@pytest.mark.parametrize("shape", [(20, 10, 100), (20, 10, 40), (10, 20, 60)], ids=str)
+def test_a_guessed_support_saves_factorizations(
+    shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, T, d = shape
+    guessed, plain = 0, 0
+    for seed in range(4):
+        K = rows(problems.sphere(n=n, T=T, d=d, rng=seed)).gram[0]
+        assert len(K) >= pivoting.MANY
+        lam, count = factorizations(K, monkeypatch)
+        guessed += count
+        with monkeypatch.context() as patch:
+            patch.setattr(pivoting, "MANY", len(K) + 1)
+            expected, count = factorizations(K, monkeypatch)
+            plain += count
+        np.testing.assert_allclose(lam, expected, atol=1e-12 * expected.max())
+    assert guessed <= 0.75 * plain
+
+
+@pytest.mark.parametrize("guess", ["none", "all", "random", "opposite"])
+def test_whatever_the_guess_the_answer_is_the_same(
+    guess: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = problems.sphere(n=16, T=10, d=60, rng=3)
+    expected = svm.attention_svm(p)
+    right = expected.multipliers.ravel() > 0.0
+    best = (np.arange(10) == p.optimal[:, None]).ravel()
+    support = {
+        "none": np.zeros(144, bool),
+        "all": np.ones(144, bool),
+        "random": np.random.default_rng(0).random(144) < 0.5,
+        "opposite": ~right[~best],
+    }[guess]
+    calls = [0]
+
+    def given(K: np.ndarray, b: np.ndarray) -> np.ndarray:
+        calls[0] += 1
+        return support.copy()
+
+    monkeypatch.setattr(pivoting, "_guess", given)
+    found = svm.attention_svm(p)
+    assert calls[0] == 1
+    assert found.status == "optimal"
+    np.testing.assert_allclose(found.W, expected.W, atol=1e-12)
+    np.testing.assert_array_equal(found.multipliers.ravel() > 0.0, right)
+
+
+@pytest.mark.filterwarnings("error")
+def test_guesses_of_what_is_singular_or_of_any_size() -> None:
+    m = 130
+    K = rows(problems.sphere(n=13, T=11, d=60, rng=1)).gram[0]
+    one = np.ones(m)
+    expected = pivoting._guess(K, one)
+    for size in (2.0**-400, 2.0**400):  # powers of two change no bit
+        np.testing.assert_array_equal(pivoting._guess(K * size, one), expected)
+    for singular in (np.zeros((m, m)), np.ones((m, m)), -K):
+        assert pivoting._guess(singular, one).shape == (m,)
+        lam, right = pivoting.pivot_one(singular, one, np.ones(m, bool))
+        assert not right or (singular @ lam >= 1.0 - 1e-9).all()
+
+
+@pytest.mark.parametrize("shape", [(11, 7, 12), (12, 12, 80)], ids=str)
+def test_large_systems_keep_their_bits_in_a_batch(shape: tuple[int, int, int]) -> None:
+    """Above the sizes of the lean way a batch is its trials one by one, Frobenius norm too."""
+    n, T, d = shape
+    p = problems.sphere(n=n, T=T, d=d, trials=5, rng=2)
+    assert n * (T - 1) > single.SMALL >= pivoting.ALONE
+    whole = svm.attention_svm(p)
+    assert (whole.status == "optimal").all()
+    for k in range(5):
+        same_bits(svm.attention_svm(p.trial(k)), whole, k)

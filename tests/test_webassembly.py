@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from attnlab import models, ntk, problems, svm
+from attnlab.svm import _rows
 from attnlab.svm._interior import nuclear
 from attnlab.svm._pivot import pivot, pivot_one
 
@@ -132,3 +133,21 @@ def test_kernel_of_an_encoder_whose_keys_depend_on_each_other(
     assert np.isfinite(found).all()
     expected = loudly(silent, monkeypatch, lambda: ntk.empirical(model, params, p))
     np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("trials", [None, 3])
+def test_margins_without_blas_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, trials: int | None
+) -> None:
+    """In the browser: Gram matrices by SciPy's BLAS."""
+    p = problems.sphere(n=9, T=11, d=80, trials=trials, rng=0)
+    with_blas = svm.attention_svm(p)
+    asked = []
+    half = _rows._half_square()
+    monkeypatch.setattr(_rows, "BLAS", False)
+    monkeypatch.setattr(_rows, "_half_square", lambda: asked.append(1) or half)
+    without = svm.attention_svm(p)
+    assert len(asked) == (trials or 1)
+    assert np.all(without.status == "optimal")
+    assert np.all(without.gap <= 1e-9)
+    np.testing.assert_allclose(without.W, with_blas.W, rtol=1e-9, atol=1e-9)

@@ -46,7 +46,7 @@ class Inner(NamedTuple):
     ZQ: Array  # (m, r)
     lam: Array  # multipliers on the support
     inside: IntArray  # the support
-    factor: Array  # Cholesky factor of K on it
+    factor: Array  # lower Cholesky factor of K on it
     S: BoolArray  # the support as a mask
     value: float
 
@@ -94,15 +94,15 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
             if alive < r and not bad:
                 turn = turn[:, r - alive :]
                 Q, g, zq, r = Q.dot(turn), g.dot(turn), zq.dot(turn), alive
-        J = T[:, :, None] * zq[:, None]
-        J += z[:, :, None] * T.dot(Q)[:, None]
-        J = J.reshape(len(inside), q * r)
-        half = dtrtrs(now.factor, J, 0, 1)[0]
+        J = zq[:, :, None] * T[:, None]  # unknowns column by column of Q
+        J += T.dot(Q)[:, :, None] * z[:, None]
+        J = J.reshape(len(inside), r * q)
+        half = dtrtrs(now.factor, J, 1)[0]
         H = half.T.dot(half)
-        blocks = np.einsum("iaja->ija", H.reshape(q, r, q, r))  # a view: those of kron(|A|, I)
-        blocks += ((V * (abs(curvature) + RIDGE)).dot(V.T))[:, :, None]
-        _, step, bad = dposv(H.T, g.reshape(-1), 0, 1)
-        then = None if bad else _search(DD, Z, one, now, Q, -step.reshape(q, r))
+        blocks = np.einsum("aiaj->aij", H.reshape(r, q, r, q))  # a view: those of kron(I, |A|)
+        blocks += (V * (abs(curvature) + RIDGE)).dot(V.T)
+        _, step, bad = dposv(H.T, g.T.reshape(-1), 1, 1)
+        then = None if bad else _search(DD, Z, one, now, Q, -step.reshape(r, q).T)
         if then is None:
             return _whole(now, m) if small < NEARLY**2 else None
         now = then
@@ -143,7 +143,8 @@ def _inner(DD: Array, Z: Array, one: Array, Q: Array, S: BoolArray) -> Inner | N
     if solved is None:
         return None
     lam, inside, factor, S = solved
-    return Inner(Q, ZQ, lam, inside, factor, S, 0.5 * float(np.vdot(Q, Q) + np.add.reduce(lam)))
+    value = 0.5 * float(np.vdot(Q, Q) + lam.dot(one[: len(lam)]))
+    return Inner(Q, ZQ, lam, inside, factor, S, value)
 
 
 def _search(DD: Array, Z: Array, one: Array, now: Inner, Q: Array, step: Array) -> Inner | None:

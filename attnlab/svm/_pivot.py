@@ -4,7 +4,8 @@ The dual of $\min\frac12\|W\|^2$ s.t. $\langle F_k,W\rangle\ge b_k$ is solved by
 $\lambda\ge0$ with $K\lambda-b\ge0$ and $\lambda^\top(K\lambda-b)=0$. A guess of the support is
 solved exactly ($K_{SS}\lambda_S=b_S$); whatever has the wrong sign then changes sides, all at
 once as long as that makes progress, the last one alone (Murty's rule, which cannot cycle)
-otherwise. The first guess is that every token is a support vector.
+otherwise. The first guess is that every token is a support vector; where there are many, a few
+steps of conjugate gradients make a better one.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ from attnlab.checks import Array, BoolArray, IntArray
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
 # this constant, decides what counts as solved.
 SLACK = 1e-12
+ASKED = np.array(1.0 - SLACK)  # an array: a number is made one at every call
 HOLD = 1e30
 EXCHANGES = 40
 PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
+ALONE = 40  # rows from which arithmetic costs more than calls: one system at a time
+MANY = 120  # rows from which three products with K are cheaper than one more factorization
+STEPS = (3, 4, 6)  # of conjugate gradients between guesses of the support
 
 
 def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, BoolArray]:
@@ -32,10 +37,11 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
     Gram matrix is singular is given up (its flag is False), not an error.
     """
     B, m = b.shape
-    if B == 1:
-        x, right = pivot_one(K[0], b[0], valid[0], limit)
-        return x[None], np.array([right])
     found, solved = np.zeros((B, m)), np.zeros(B, bool)
+    if B == 1 or m >= ALONE:
+        for k in range(B):
+            found[k], solved[k] = pivot_one(K[k], b[k], valid[k], limit)
+        return found, solved
     todo, room = np.arange(B), np.empty_like(K)
     S, fewest, patience = valid, np.full(B, m + 1), np.full(B, PATIENCE)
     whole = bool(valid.all())
@@ -73,8 +79,9 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
 def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, bool]:
     """The same for one system, on the support's own submatrix and without batch bookkeeping."""
     m = len(b)
-    S, fewest, patience = valid, m + 1, PATIENCE
     whole = np.count_nonzero(valid) == m
+    S = _guess(K, b) if whole and m >= MANY else valid
+    fewest, patience = m + 1, PATIENCE
     size = float(K[0, 0]) or 1.0  # makes multipliers pure numbers
     dposv = lapack().dposv
     for _ in range(limit):
@@ -82,8 +89,8 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
         if not inside.size:  # no row is asked to hold: W = 0
             wrong, found = valid, np.empty(0)
         else:
-            rows = K if inside.size == m else K.take(inside, axis=0)
-            _, found, info = dposv(rows if rows is K else rows.take(inside, axis=1), b[inside])
+            rows = K.take(inside, axis=0)
+            _, found, info = dposv(rows.take(inside, axis=1).T, b[inside], 1, 1)
             if info:
                 break
             signs = found @ rows - b  # slack off the support, where it counts
@@ -109,33 +116,62 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     return np.zeros(m), False
 
 
+def _guess(K: Array, b: Array) -> BoolArray:
+    """A support from a few steps of conjugate gradients, restarted where it changes.
+
+    Whatever it is, pivoting goes on from there: it decides how many factorizations that takes.
+    """
+    x, slack, inside = np.zeros_like(b), -b, np.ones_like(b)
+    for steps in STEPS:
+        left = -slack * inside
+        direction, square = left, float(left.dot(left))
+        for _ in range(steps):
+            image = K.dot(direction)
+            curved = float(direction.dot(image))
+            if not 0.0 < curved < np.inf:  # nothing left, or a singular matrix
+                break
+            length = square / curved
+            x += length * direction
+            image *= length
+            left = left - image
+            left *= inside
+            before, square = square, float(left.dot(left))
+            direction = (square / before) * direction
+            direction += left
+        slack = K.dot(x) - b
+        S = np.where(inside, x > 0.0, slack < 0.0)
+        inside = S.astype(np.float64)
+        x *= inside
+    return S
+
+
 def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array, BoolArray] | None:
     """`pivot_one` where every row counts and asks for 1, from a guessed support, and lean.
 
-    Multipliers on the support, its rows, the Cholesky factor of its Gram matrix, and the support
-    as a mask; None where a matrix is singular or no support is right.
+    Multipliers on the support, its rows, the lower Cholesky factor of its Gram matrix, the support
+    as a mask; None where a matrix is singular or no support is right. NaN is the caller's to see.
     """
     m, fewest, patience = len(one), len(one) + 1, PATIENCE
-    size = float(K[0, 0])  # makes multipliers pure numbers
+    size = K.item(0)  # makes multipliers pure numbers
     if not size > 0.0:
         return None
-    dposv = lapack().dposv
+    dposv, least = lapack().dposv, np.array(-SLACK / size)
     for _ in range(EXCHANGES):
         inside = S.nonzero()[0]
         k = len(inside)
         if k == m:
-            factor, found, info = dposv(K, one)
-            wrong = found < -SLACK / size
+            factor, found, info = dposv(K.T, one, 1)
+            wrong = found < least
         elif k:
             rows = K.take(inside, 0)
-            factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 0, 1)
-            wrong = found.dot(rows) < 1.0 - SLACK  # off the support, where it counts
-            wrong[inside] = found < -SLACK / size
+            factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 1, 1)
+            wrong = found.dot(rows) < ASKED  # off the support, where it counts
+            wrong[inside] = found < least
         if not k or info:
             return None
-        count = int(np.count_nonzero(wrong))
+        count = wrong.tobytes().count(1)  # half a call of np.count_nonzero
         if not count:
-            return (found, inside, factor, S) if found.dot(found) < np.inf else None
+            return found, inside, factor, S
         if count < fewest:
             fewest, patience = count, PATIENCE
         else:

@@ -6,8 +6,10 @@ never formed; for a decoder or a generalized SVM it is a plain vector.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +17,8 @@ import numpy as np
 from attnlab.checks import Array, BoolArray, IntArray
 
 Found = TypeVar("Found")
+BLAS = sys.platform != "emscripten"  # NumPy in the browser has none, SciPy has one
+MANY = 64  # rows from which that is faster there (three times)
 
 
 class kept(Generic[Found]):  # noqa: N801 (used as a decorator, like functools.cached_property)
@@ -102,7 +106,7 @@ class RankOne(_Shared):
         r"""$(DD^\top)\circ(ZZ^\top)$."""
         B, n, t, d = self.left.shape
         left = self.left.reshape(B, n * t, d)
-        K: Array = left @ left.swapaxes(1, 2)
+        K = _squares(left)
         queries = (self.right @ self.right.swapaxes(1, 2)).repeat(t, axis=2)
         by_sample = K.reshape(B, n, t, n * t)  # a view
         by_sample *= queries[:, :, None, :]
@@ -161,7 +165,7 @@ class Dense(_Shared):
     @kept
     def gram(self) -> Array:
         """Inner products."""
-        return self.features @ self.features.swapaxes(1, 2)
+        return _squares(self.features)
 
     def combine(self, weights: Array) -> Array:
         """Weighted sum of the features."""
@@ -185,6 +189,26 @@ class Dense(_Shared):
     def take(self, index: IntArray, dtype: Any = np.float64) -> Dense:
         """Some of the systems."""
         return Dense(self.features[index].astype(dtype), self.valid[index])
+
+
+@cache
+def _half_square() -> Any:
+    from scipy.linalg.blas import dsyrk
+
+    return dsyrk
+
+
+def _squares(rows: Array) -> Array:
+    """Inner products of the rows of each system, ``(B, m, m)``."""
+    B, m, _ = rows.shape
+    if BLAS or m < MANY or rows.dtype != np.float64:
+        return np.asarray(rows @ rows.swapaxes(1, 2))
+    found = np.empty((B, m, m))
+    for each, K in zip(rows, found, strict=True):
+        half = _half_square()(1.0, each.T, trans=1)  # the other triangle is 0
+        np.add(half, half.T, out=K)
+        K.reshape(-1)[:: m + 1] *= 0.5
+    return found
 
 
 def _coordinates(vectors: Array) -> tuple[Array, Array]:

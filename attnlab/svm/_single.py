@@ -21,6 +21,7 @@ from attnlab.svm._pivot import exchange
 
 SMALL = 64  # most constraints, and most features; above, arithmetic is what costs
 ALIKE = 1e4  # largest ratio of squared lengths
+ZERO = np.array(0.0)  # an array: a number is made one at every call
 ROUNDING = float(np.finfo(np.float64).eps)
 
 
@@ -30,15 +31,15 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     m = n * (T - 1)
     if not (0 < m <= SMALL and d <= SMALL):
         return None
-    first, all_tokens, everything, one = _constants(n, T)
+    first, owner, all_tokens, everything, one = _constants(n, T)
     own = first + alpha
     keep = all_tokens.copy()
     keep[own] = False
     others = keep.nonzero()[0]
     tokens = problem.X.reshape(n * T, d)
-    left = tokens.take(own.repeat(T - 1), 0)
+    left = tokens.take(own.take(owner), 0)
     left -= tokens.take(others, 0)
-    right = problem.z.repeat(T - 1, 0)
+    right = problem.z.take(owner, 0)
     K = left.dot(left.T)
     K *= right.dot(right.T)
     squares = K.diagonal().tolist()
@@ -50,16 +51,17 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
         return None
     found, inside, _, _ = solved
     lam = np.zeros(m)
-    lam[inside] = np.maximum(found, 0.0)
+    lam[inside] = np.maximum(found, ZERO)
     return _certified(left, right, lam, one, sqrt(most), others, (n, T))
 
 
 @lru_cache(maxsize=64)
-def _constants(n: int, T: int) -> tuple[IntArray, BoolArray, BoolArray, Array]:
-    """Where each sample's tokens begin; all tokens; all rows; ones."""
+def _constants(n: int, T: int) -> tuple[IntArray, IntArray, BoolArray, BoolArray, Array]:
+    """Where each sample's tokens begin; the sample of each row; all tokens; all rows; ones."""
     m, first = n * (T - 1), check.seal(np.arange(0, n * T, T))
     return (
         first,
+        check.seal(np.arange(n).repeat(T - 1)),
         check.seal(np.ones(n * T, bool)),
         check.seal(np.ones(m, bool)),
         check.seal(np.ones(m)),
@@ -80,21 +82,21 @@ def _certified(
     Rounding is charged at the length of the longest row: never less than there.
     """
     n, T = shape
-    W = (lam[:, None] * left).T.dot(right)
-    margins = np.add.reduce(left.dot(W) * right, axis=1)
+    W = (left.T * lam).dot(right)
+    margins = np.vecdot(left.dot(W), right)
     size, total = sqrt(np.vdot(W, W)), float(lam.dot(one))
     charge = ROUNDING * longest
     reach = min(margins.tolist()) - charge * size
     if not (reach > 0.0 and total > 0.0):  # or NaN
         return None
-    bound, scale = size + charge * total, 1.0 / reach
-    norm = size * scale
+    bound, scale = size + charge * total, np.array(1.0 / reach)
+    norm = size / reach
     gap = max(1.0 - total / (bound * norm), 0.0)
     if not gap <= GAP:
         return None
-    by_token, weights = np.zeros((2, n * T))
+    by_token, weights = np.zeros(n * T), np.zeros(n * T)
     by_token[others] = margins * scale
-    weights[others] = lam * (norm / bound)
+    weights[others] = lam * np.array(norm / bound)
     return Margin(
         W=W * scale,
         margins=by_token.reshape(n, T),
