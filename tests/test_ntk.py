@@ -239,6 +239,7 @@ def test_gates_that_tokens_share_are_multiplied_once(
     q, params = p.fresh(11, rng=2), model.init(p, rng=1)
     expected = ntk.empirical(model, params, p), ntk.empirical(model, params, p, other=q)
     monkeypatch.setattr(_gates, "MANY", 1)
+    monkeypatch.setattr(_gates, "SPARSE", 0.0)
     monkeypatch.setattr(_gates, "AT_ONCE", 1000)
     monkeypatch.setattr(_features, "SLICE", 400 * 60)
     monkeypatch.setattr(_features, "CACHED", 64 * 60)

@@ -14,7 +14,7 @@ from attnlab.models._losses import LOSSES, check_labels
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
 
-# Numbers of E and of A that are worked on at a time, 0.8 MB each: near the processor, and few calls.
+# Numbers of E and of A worked on at a time, 0.8 MB each: near the processor, and few calls.
 BLOCK = 100_000
 
 

@@ -110,9 +110,7 @@ class Outer:
         matrices themselves.
         """
         n, t, p = self.left.shape[-3:]
-        m, q = other.left.shape[-3], self.right.shape[-1]
-        over_pairs = n * m * t * t * (p + q + SWEEPS)
-        formed = p * q * (n * m + THIN * t * (n + m))
+        over_pairs, formed = costs(n, other.left.shape[-3], t, p, self.right.shape[-1])
         each = self._pairs(other) if over_pairs < formed else self._formed(other)
         return np.asarray(each.sum(axis=tuple(range(self.lead, each.ndim - 2))))
 
@@ -158,6 +156,11 @@ class Outer:
 
 
 Block = Plain | Outer
+
+
+def costs(n: int, m: int, t: int, p: int, q: int) -> tuple[float, float]:
+    """Flops of inner products of n and m samples: over pairs of tokens, between matrices."""
+    return n * m * t * t * (p + q + SWEEPS), p * q * (n * m + THIN * t * (n + m))
 
 
 def _flat(values: Array, lead: int) -> Array:

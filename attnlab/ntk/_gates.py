@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from attnlab.checks import Array, BoolArray
-from attnlab.ntk._blocks import Outer, inner, token_sums
+from attnlab.ntk._blocks import Outer, costs, inner, token_sums
 
 MANY = 2**18  # gates from which on it pays to look
 FEW = 1 / 32  # of the gates may differ from the first token's
+SPARSE = 8.0  # what a flop costs between sparse changes, in flops of a large product (measured)
 AT_ONCE = 2**18  # token pairs held at a time: 2 MB
 
 
@@ -66,10 +67,12 @@ class Gates:
 
     def gram(self, other: Gates) -> Array:
         """Inner products, shape ``(..., n, n')``."""
-        if self.split is None or other.split is None:
+        n, t, q = self.right.shape[-3:]
+        units, m = self.opened.shape[-1], other.opened.shape[-3]
+        dear = SPARSE * costs(n, m, t, 0, q)[0] > costs(n, m, t, units, q)[1]
+        if dear or self.split is None or other.split is None:
             return self.outer.gram(other.outer)
         (first, changes), (first_too, changes_too) = self.split, other.split
-        n, t, q = self.right.shape
         right, right_too = self.right.reshape(-1, q), other.right.reshape(-1, q)
         total, total_too = self.right.sum(axis=1), other.right.sum(axis=1)
         K = inner(first, first_too) * inner(total, total_too)
