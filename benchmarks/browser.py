@@ -165,12 +165,10 @@ def table(found: list[Pair], *, asked: bool) -> str:
     lines = [f"| work | times as long {'| asked for ' if asked else ''}| here and there |"]
     lines.append("|---|---|---|" + "---|" * asked)
     for each in found:
-        unit, scale = ("µs", 1e6) if each.here < 1e-3 else ("ms", 1e3)
+        unit, scale = ("µs", 1e6) if each.there < 1e-3 else ("ms", 1e3)
+        here, there = (f"{float(f'{scale * x:.3g}'):,g}" for x in (each.here, each.there))
         goal = f"| {ASKED:g}{'' if each.ratio <= ASKED else ': missed'} " if asked else ""
-        lines.append(
-            f"| {each.work} | **{each.ratio:.1f}** {goal}"
-            f"| {scale * each.here:,.3g} and {scale * each.there:,.3g} {unit} |"
-        )
+        lines.append(f"| {each.work} | **{each.ratio:.1f}** {goal}| {here} and {there} {unit} |")
     return "\n".join(lines)
 
 

@@ -128,7 +128,7 @@ GROUPS: tuple[tuple[str, Make, tuple[Line, ...]], ...] = (
         (
             Line("n", 250, 2, "pairs of samples", {"T": 5, "d": 10, "width": 200}),
             Line("T", 16, 1, "tokens are summed before", {"n": 40, "d": 40, "width": 1000}),
-            Line("width", 1600, 1, "units one by one", {"n": 30, "T": 10, "d": 100}),
+            Line("width", 5000, 1, "units one by one", {"n": 30, "T": 10, "d": 100}),
         ),
     ),
     (

@@ -138,3 +138,35 @@ def test_a_leap_out_of_the_finite_numbers_is_taken_back(leaps: list) -> None:
     assert fast.history["step"].tolist() == marks
     np.testing.assert_array_equal(fast.history["loss"], slow.history["loss"][marks])
     np.testing.assert_array_equal(fast.params["W"], slow.params["W"])
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 2000.0])
+@pytest.mark.parametrize("exact", [False, True])
+def test_room_for_the_first_tokens_holds_their_coefficients(exact: bool, spread: float) -> None:
+    rng = np.random.default_rng(0)
+    logits, scores = spread * rng.normal(size=(4, 3, 20)), rng.normal(size=(4, 3, 20))
+    whole = ATTENTION.coefficients(logits, scores, exact=exact)
+    room = np.full((3, 3, 20), np.nan)
+    found = ATTENTION.coefficients(logits, scores, exact=exact, out=room)
+    np.testing.assert_array_equal(found.c[:3], whole.c[:3])
+    beyond = exact and spread == 2000.0  # formed in logarithms, in arrays of its own
+    assert (found.c is room) is not beyond
+    np.testing.assert_array_equal(found.margins, whole.margins)
+
+
+@pytest.mark.parametrize("every", [1, 40])
+def test_coefficients_in_the_place_of_others_are_what_a_leap_uses(
+    monkeypatch: pytest.MonkeyPatch, leaps: list, every: int
+) -> None:
+    p = problems.sphere(n=4, T=3, d=8, trials=3, rng=0)
+    wanted = optim.train(ATTENTION, p, optim.GD(1.0), 40, rng=1, every=every)
+    true = models.Attention.coefficients
+
+    def doubled(self: Any, *logits_and_scores: Any, **asked: Any) -> Any:
+        found = true(self, *logits_and_scores, **asked)
+        return found._replace(c=2.0 * found.c)
+
+    monkeypatch.setattr(models.Attention, "coefficients", doubled)
+    found = optim.train(ATTENTION, p, optim.GD(0.5), 40, rng=1, every=every)
+    assert leaps == ([] if every == 1 else [39, 39])
+    np.testing.assert_array_equal(found.params["W"], wanted.params["W"])

@@ -228,6 +228,34 @@ def test_many_slices_of_the_width_and_blocks_of_samples(monkeypatch: pytest.Monk
         close(ntk.empirical(model, params, p, other=q), cross)
 
 
+@pytest.mark.parametrize(("scaling", "shared"), [("linear", True), ("sqrt", False)])
+def test_gates_that_tokens_share_are_multiplied_once(
+    scaling: str, shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nearly uniform attention opens the same gates for every token of a sample."""
+    from attnlab.ntk import _features, _gates
+
+    p, model = regression(20, 3, 30), models.Encoder(width=900, init="ntk", scaling=scaling)
+    q, params = p.fresh(11, rng=2), model.init(p, rng=1)
+    expected = ntk.empirical(model, params, p), ntk.empirical(model, params, p, other=q)
+    monkeypatch.setattr(_gates, "MANY", 1)
+    monkeypatch.setattr(_gates, "SPARSE", 0.0)
+    monkeypatch.setattr(_gates, "AT_ONCE", 1000)
+    monkeypatch.setattr(_features, "SLICE", 400 * 60)
+    monkeypatch.setattr(_features, "CACHED", 64 * 60)
+    for side in (p, q):
+        gates = _features.Side.of(model, params, side).hidden(slice(None))[1]
+        assert (gates.split is not None) == shared
+        if gates.split is not None:
+            first, changes = gates.split
+            left = np.repeat(first, p.T, axis=0) + changes.toarray()
+            np.testing.assert_array_equal(left, gates.outer.left.reshape(left.shape))
+    K, cross = ntk.empirical(model, params, p), ntk.empirical(model, params, p, other=q)
+    close(K, expected[0])
+    close(cross, expected[1])
+    np.testing.assert_array_equal(K, K.T)
+
+
 def test_masked_tokens_have_no_part() -> None:
     p = problems.causal(n=3, T=5, d=4, rng=0)
     model = models.Attention()

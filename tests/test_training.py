@@ -268,6 +268,19 @@ def test_no_steps_give_the_start() -> None:
     )
 
 
+def test_every_point_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end too, whose gradient decides whether the run has converged."""
+    looks, plain = [0], models.MultiHead.value_and_grad
+
+    def counted(self: models.MultiHead, params: Arrays, problem: Any) -> tuple[np.ndarray, Arrays]:
+        looks[0] += 1
+        return plain(self, params, problem)
+
+    monkeypatch.setattr(models.MultiHead, "value_and_grad", counted)
+    run = optim.train(HEADS, PLANTED, optim.GD(0.1), 5, rng=0)
+    assert (run.steps, looks[0]) == (5, 6)
+
+
 def test_a_start_without_a_finite_loss_is_refused() -> None:
     params = {name: np.full(tail, 1e200) for name, tail in ENCODER.shapes(REGRESSION).items()}
     with pytest.raises(ValueError, match=r"^params: expected .*finite"):

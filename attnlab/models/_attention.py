@@ -204,14 +204,16 @@ class Attention:
         return excess, direction, common
 
     def coefficients(
-        self, logits: Array, scores: Array, *, exact: bool = True
+        self, logits: Array, scores: Array, *, exact: bool = True, out: Array | None = None
     ) -> _softmax.Coefficients:
         r"""$c$ in $\nabla_W=\sum_{it}c_{it}\,x_{it}z_i^\top$, from the logits alone (linear head).
 
         $c_{it}=\frac1n\ell'(u_i)\,s_{it}(\gamma_{it}-u_i)$. Arrays have the tokens first, then the
         samples, then trials: ``(T, n, ...)``. ``exact`` does not cancel where softmax saturates.
+        ``out`` is room for the first tokens, where that is all that is asked for; it need not be
+        used.
         """
-        return (_softmax.exact if exact else _softmax.plain)(logits, scores, self._loss)
+        return (_softmax.exact if exact else _softmax.plain)(logits, scores, self._loss, out=out)
 
     def log_excess(self, found: _softmax.Coefficients, best: Array) -> Array:
         """Log of the mean loss above its floor, from exact coefficients and the best scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from attnlab.models._losses import LOSSES, check_labels
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
 
-# Samples are passed through in blocks whose working arrays stay in the second-level cache.
-BLOCK = 50_000
+# Numbers of E and of A worked on at a time, 0.8 MB each: near the processor, and few calls.
+BLOCK = 100_000
 
 
 @dataclass(frozen=True)
@@ -109,20 +110,21 @@ class MultiHead:
         H, Q, d = U.shape[-3:]
         lead, T, n = problem.trials, problem.T, problem.n
         loss = LOSSES[self.loss]
-        total = np.zeros(lead)
+        margins = np.empty(y.shape)
         gU, gW = np.zeros((*lead, d, Q * H)), np.zeros((*lead, d, d, H))
         matrices = np.ascontiguousarray(np.moveaxis(W, -3, -1))
         columns = np.moveaxis(U, (-1, -2, -3), (-3, -2, -1)).reshape(*lead, d, Q * H)
-        block = max(1, BLOCK // (H * T * Q * max(1, int(np.prod(lead, dtype=int)))))
+        block = max(1, BLOCK // (H * T * Q * max(1, prod(lead))))
         logits_bound = np.sqrt((W * W).sum(axis=(-1, -2)).max()) * _longest(problem) ** 2
         safe = bool(logits_bound < 500.0)  # then exp neither overflows nor vanishes
+        room, counted = _Room(lead, min(block, n), T, d, Q * H), _counted(problem)
         for i in range(0, n, block):
             part = (..., slice(i, i + block), slice(None), slice(None))
-            seen = _Block(X[part], queries[part], matrices, columns, safe)
-            f = weight * seen.mean.sum(axis=-1)
-            m = y[..., i : i + block] * f
-            total += loss.value(m).sum(axis=-1)
-            toU, toW = seen.pull(loss.slope(m) * y[..., i : i + block] / n)
+            seen = _Block(room, counted[part], queries[part], matrices, columns, safe)
+            labels = y[..., i : i + block]
+            m = margins[..., i : i + block]
+            np.multiply(labels, weight * seen.mean.sum(axis=-1), out=m)
+            toU, toW = seen.pull(loss.slope(m) * labels / n)
             gU += toU
             gW += toW
         gU = np.moveaxis(gU.reshape(*lead, d, Q, H), (-1, -2, -3), (-3, -2, -1))
@@ -133,7 +135,7 @@ class MultiHead:
         spread = {
             name: np.array(np.broadcast_to(g, full[name]), order="C") for name, g in grads.items()
         }
-        return total / problem.n, spread
+        return loss.value(margins).sum(axis=-1) / n, spread
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
         return fit(self, params, problem, copy=False)
@@ -169,36 +171,63 @@ def _longest(problem: SequenceProblem) -> float:
     return problem.memo("longest token", lambda: float(np.sqrt((problem.X**2).sum(axis=-1).max())))
 
 
+def _counted(problem: SequenceProblem) -> Array:
+    """Tokens with a 1 behind: what is summed over them is counted too."""
+
+    def build() -> Array:
+        return np.concatenate([problem.X, np.ones((*problem.X.shape[:-1], 1))], axis=-1)
+
+    return problem.memo("tokens with a 1", build)
+
+
+class _Room:
+    """Working arrays of a pass, which every block of samples fills anew."""
+
+    def __init__(self, lead: tuple[int, ...], n: int, T: int, d: int, K: int) -> None:
+        self.tokens = np.empty((2, *lead, n, T, K))
+        self.sums = np.empty((2, *lead, d + 1, n, K))
+
+
 class _Block:
     r"""Some samples, seen by every head; the last axis is (query, head).
 
     Keys are tokens ``s``, queries ``t``: $R_{it}=(Wx_t)_i$, then $E_{st}=e^{x_s^\top R_t}$ and
-    $A_{st}=\langle u_t,x_s\rangle$. All but exp are products of matrices or sweeps over E and A.
+    $A_{st}=\langle u_t,x_s\rangle$. What is needed of them are sums over keys,
+    $S_t=\sum_sE_{st}(x_s,1)$ and $V_t=\sum_sE_{st}A_{st}(x_s,1)$: few numbers for each query.
     """
 
-    def __init__(self, X: Array, Z: Array, W: Array, columns: Array, safe: bool) -> None:
+    def __init__(
+        self, room: _Room, counted: Array, Z: Array, W: Array, columns: Array, safe: bool
+    ) -> None:
         *lead, n, Q, d = Z.shape
-        self.X, self.flat = X, X.reshape(*lead, -1, d)
-        self.Z = Z.reshape(*lead, n * Q, d)
-        turned = self.Z[..., None, :, :] @ W  # (..., d, n * Q, H)
-        self.R = turned.reshape(*lead, d, n, -1).swapaxes(-2, -3)
-        self.E = X @ self.R
+        X, self.Z = counted[..., :d], Z.reshape(*lead, n * Q, d)
+        E, A = room.tokens[..., :n, :, :]
+        self.S, self.V = room.sums[..., :n, :]  # (..., d + 1, n, Q * H)
+        if W.shape[-1] == 1:
+            turned = W[..., 0] @ self.Z.swapaxes(-1, -2)
+        else:
+            turned = self.Z[..., None, :, :] @ W  # (..., d, n * Q, H)
+        np.matmul(X, turned.reshape(*lead, d, n, -1).swapaxes(-2, -3), out=E)
         if not safe:
-            self.E -= self.E.max(axis=-2, keepdims=True)
-        np.exp(self.E, out=self.E)
-        self.A = (self.flat @ columns).reshape(self.E.shape)
-        self.share = 1.0 / np.add.reduce(self.E, axis=-2)
-        self.mean = np.einsum("...sk,...sk->...k", self.E, self.A)  # of A under attention
-        self.mean *= self.share
+            E -= E.max(axis=-2, keepdims=True)
+        np.exp(E, out=E)
+        np.matmul(X.reshape(*lead, -1, d), columns, out=A.reshape(*lead, -1, A.shape[-1]))
+        A *= E
+        for values, sums in ((E, self.S), (A, self.V)):
+            np.matmul(counted.swapaxes(-1, -2), values, out=sums.swapaxes(-2, -3))
+        self.share = 1.0 / self.S[..., -1, :, :]
+        self.mean = self.V[..., -1, :, :] * self.share  # of A under attention
 
     def pull(self, slope: Array) -> tuple[Array, Array]:
-        """Gradients in U ``(..., d, Q * H)`` and W ``(..., d, d, H)``; E, A and R are used up."""
-        E, A, R = self.E, self.A, self.R
-        E *= (self.share * slope[..., None])[..., None, :]
-        A -= self.mean[..., None, :]
-        A *= E
-        toU = self.flat.swapaxes(-1, -2) @ E.reshape(*self.flat.shape[:-1], -1)
-        np.matmul(self.X.swapaxes(-1, -2), A, out=R)
-        covariances = R.swapaxes(-2, -3)
-        covariances = covariances.reshape(*covariances.shape[:-2], self.Z.shape[-2], -1)
-        return toU, self.Z.swapaxes(-1, -2)[..., None, :, :] @ covariances
+        """Gradients in U ``(..., d, Q * H)`` and W ``(..., d, d, H)``; S and V are used up."""
+        S, V, Z = self.S[..., :-1, :, :], self.V[..., :-1, :, :], self.Z
+        weight = (self.share * slope[..., None])[..., None, :, :]
+        S *= weight
+        toU = np.ones(slope.shape[-1]) @ S
+        S *= self.mean[..., None, :, :]
+        V *= weight
+        V -= S
+        covariances = V.reshape(*V.shape[:-2], Z.shape[-2], -1)
+        if covariances.shape[-1] == 1:
+            return toU, (covariances[..., 0] @ Z)[..., None]
+        return toU, Z.swapaxes(-1, -2)[..., None, :, :] @ covariances

@@ -97,10 +97,11 @@ class Coefficients(NamedTuple):
         return self.weights * self.share
 
 
-def plain(logits: Array, scores: Array, loss: Loss) -> Coefficients:
+def plain(logits: Array, scores: Array, loss: Loss, out: Array | None = None) -> Coefficients:
     """The textbook coefficients of the linear head.
 
-    They cancel once 1 - s falls below machine epsilon at the token attended to.
+    They cancel once 1 - s falls below machine epsilon at the token attended to. ``out`` is room
+    for those of the first tokens, where the others are not asked for.
     """
     e = logits - np.maximum.reduce(logits, axis=0)
     np.exp(e, out=e)
@@ -108,18 +109,25 @@ def plain(logits: Array, scores: Array, loss: Loss) -> Coefficients:
     c = e * scores
     u = np.add.reduce(c, axis=0)
     u *= share
-    np.subtract(scores, u, out=c)
-    c *= e
+    c = c if out is None else out
+    np.subtract(scores[: len(c)], u, out=c)
+    c *= e[: len(c)]
     c *= loss.slope(u) * (share / logits.shape[1])
     return Coefficients(c, u, e, share)
 
 
-def exact(logits: Array, scores: Array, loss: Loss, margins: Array | None = None) -> Coefficients:
+def exact(
+    logits: Array,
+    scores: Array,
+    loss: Loss,
+    margins: Array | None = None,
+    out: Array | None = None,
+) -> Coefficients:
     """Coefficients relative to the token attended to most: no cancellation at saturation.
 
     With ``r`` that token and ``D = scores - scores[r]`` the differences ``D_t - sum_t s_t D_t``
     are small only where they should be: ``D_r`` is exactly 0. ``margins`` overrides
-    ``sum_t s_t scores_t`` for heads that are not linear.
+    ``sum_t s_t scores_t`` for heads that are not linear; ``out`` is as in `plain`.
     """
     top = np.maximum.reduce(logits, axis=0)
     e = logits - top
@@ -138,8 +146,9 @@ def exact(logits: Array, scores: Array, loss: Loss, margins: Array | None = None
     c *= loss.slope(u) * (share / logits.shape[1])
     largest = np.maximum.reduce(np.abs(c, out=D), axis=(0, 1))
     if largest.min() > TINY and largest.max() < np.inf:
-        c *= 1.0 / largest
-        return Coefficients(c, u, e, share, np.log(largest), -mean, reference)
+        out = c if out is None else out
+        np.multiply(c[: len(out)], 1.0 / largest, out=out)
+        return Coefficients(out, u, e, share, np.log(largest), -mean, reference)
     return _scaled(logits, scores, loss, u, e, share)
 
 

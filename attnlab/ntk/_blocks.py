@@ -110,9 +110,7 @@ class Outer:
         matrices themselves.
         """
         n, t, p = self.left.shape[-3:]
-        m, q = other.left.shape[-3], self.right.shape[-1]
-        over_pairs = n * m * t * t * (p + q + SWEEPS)
-        formed = p * q * (n * m + THIN * t * (n + m))
+        over_pairs, formed = costs(n, other.left.shape[-3], t, p, self.right.shape[-1])
         each = self._pairs(other) if over_pairs < formed else self._formed(other)
         return np.asarray(each.sum(axis=tuple(range(self.lead, each.ndim - 2))))
 
@@ -134,7 +132,7 @@ class Outer:
                     left_too, right_too = _tokens(other.left[theirs]), _tokens(other.right[theirs])
                 products = inner(left, left_too)
                 products *= inner(right, right_too)
-                found = _block_sums(products, t)
+                found = token_sums(products, t)
                 if same and j == i:  # sums over rows and columns round differently
                     found = 0.5 * (found + found.swapaxes(-1, -2))
                 K[..., i : i + block, j : j + block] = found
@@ -160,6 +158,11 @@ class Outer:
 Block = Plain | Outer
 
 
+def costs(n: int, m: int, t: int, p: int, q: int) -> tuple[float, float]:
+    """Flops of inner products of n and m samples: over pairs of tokens, between matrices."""
+    return n * m * t * t * (p + q + SWEEPS), p * q * (n * m + THIN * t * (n + m))
+
+
 def _flat(values: Array, lead: int) -> Array:
     return values.reshape(*values.shape[: lead + 1], -1)
 
@@ -169,7 +172,7 @@ def _tokens(side: Array) -> Array:
     return side.reshape(*side.shape[:-3], -1, side.shape[-1])
 
 
-def _block_sums(products: Array, t: int) -> Array:
+def token_sums(products: Array, t: int) -> Array:
     """Sums over ``t x t`` blocks of the last two axes."""
     rows, columns = products.shape[-2] // t, products.shape[-1] // t
     if t == 1:

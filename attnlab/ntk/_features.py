@@ -16,9 +16,11 @@ from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Attention, Encoder, MultiHead, Params, centred, fit
 from attnlab.ntk._blocks import Block, Outer, Plain
+from attnlab.ntk._gates import Gates
 from attnlab.problems import SequenceProblem, TokenProblem
 
 SLICE = 2**22  # gates of the encoder held at a time: 32 MB
+CACHED = 2**17  # pre-activations that are formed and pooled at a time: 1 MB
 
 
 def prepared(model: Any, params: Any, problem: Any) -> Params:
@@ -40,7 +42,7 @@ def tangent(model: Any, params: Params, problem: Any) -> dict[str, Block]:
     return {
         "W_Q": Outer(v @ params["W_K"].swapaxes(-1, -2)[..., None, :, :], problem.X, lead),
         "W_K": Outer(problem.X @ params["W_Q"].swapaxes(-1, -2)[..., None, :, :], v, lead),
-        "W_V": Outer(gates, side.attended, lead),
+        "W_V": gates.outer,
         "w_O": Plain(A, lead),
     }
 
@@ -110,17 +112,23 @@ class Side:
         attended = B @ problem.X
         return cls(model, params, problem.X, B, attended, pool, np.zeros(problem.X.shape))
 
-    def hidden(self, part: slice) -> tuple[Array, Array]:
-        """Gradients in ``w_O`` ``(..., n, m)`` and gates ``(..., n, T, m)`` of one slice."""
+    def hidden(self, part: slice) -> tuple[Array, Gates]:
+        """Gradients in ``w_O`` ``(..., n, m)`` and in ``W_V``, of one slice of the width."""
         *lead, n, T, d = self.X.shape
         W_V, w_O = self.params["W_V"][..., part, :], self.params["w_O"][..., part]
-        Z = self.attended.reshape(*lead, n * T, d) @ W_V.swapaxes(-1, -2)
-        open_ = Z > 0.0
-        Z *= open_
-        A = self.pool * Z.reshape(*lead, n, T, -1).sum(axis=-2)
-        np.multiply(open_, (self.pool * w_O)[..., None, :], out=Z)
-        self.back += (Z @ W_V).reshape(self.X.shape)
-        return A, Z.reshape(*lead, n, T, -1)
+        attended, m = self.attended.reshape(*lead, n * T, d), w_O.shape[-1]
+        A, opened = np.empty((*lead, n, m)), np.empty((*lead, n, T, m), bool)
+        few = max(16, CACHED * d // self.X.size)
+        for k in range(0, m, few):
+            some = (..., slice(k, k + few))
+            Z = (attended @ W_V[..., k : k + few, :].swapaxes(-1, -2)).reshape(*lead, n, T, -1)
+            np.greater(Z, 0.0, out=opened[some])
+            np.maximum(Z, 0.0, out=Z)
+            np.add.reduce(Z, axis=-2, out=A[some])
+        A *= self.pool
+        gates = Gates(opened, self.pool * w_O, self.attended, len(lead))
+        self.back += gates.times(W_V)
+        return A, gates
 
     def moved(self) -> Array:
         r"""$c\,\tau_0v_i=c\,\tau_0X^\top J_iXh_i$, shape ``(..., n, T, d)``, after all slices."""
@@ -131,7 +139,7 @@ class Side:
 
 def encoder_blocks(
     model: Encoder, params: Params, problem: SequenceProblem, other: SequenceProblem
-) -> Iterator[tuple[str, Block, Block]]:
+) -> Iterator[tuple[str, Block | Gates, Block | Gates]]:
     r"""Pairs of blocks that sum to the kernel; no more than a slice of the width at a time.
 
     Queries and keys enter the kernel through $\langle W_Kv,W_Kv'\rangle=\langle Rv,Rv'\rangle$
@@ -145,14 +153,14 @@ def encoder_blocks(
     for k in range(0, m, block):
         part = slice(k, k + block)
         A, gates = mine.hidden(part)
-        hidden, value = Plain(A, lead), Outer(gates, mine.attended, lead)
+        hidden = Plain(A, lead)
         if theirs is mine:
             yield "w_O", hidden, hidden
-            yield "W_V", value, value
+            yield "W_V", gates, gates
             continue
-        A, gates = theirs.hidden(part)
+        A, gates_too = theirs.hidden(part)
         yield "w_O", hidden, Plain(A, lead)
-        yield "W_V", value, Outer(gates, theirs.attended, lead)
+        yield "W_V", gates, gates_too
     W_Q, W_K = (_root(W) if m > d else W for W in (params["W_Q"], params["W_K"]))
     both = [
         (

@@ -135,8 +135,8 @@ class NormalizedGD(Plain):
             length = np.minimum(length, self.max_step * norm * at.scale(name))
         if self.averaged:
             length = (1.0 - self.momentum) * length
-        if self.recipe == "paper":
-            norm = norm + self.eps
+        if self.recipe == "paper" and self.eps:
+            return np.asarray(length / (norm + self.eps))  # never by 0
         return over(length, norm)
 
 

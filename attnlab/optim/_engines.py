@@ -7,6 +7,7 @@ back. Rules see arrays with trials first and never know which engine they drive.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -99,12 +100,12 @@ class Direct:
 
 @dataclass(frozen=True)
 class Combination:
-    r"""$W-W_0=\sum_kC_kF_k$, or a gradient $\sum_kc_kF_k$: coefficients and what they do to logits.
+    r"""$W=W_0+\sum_kC_kF_k$ or a gradient $\sum_kc_kF_k$: coefficients, and logits or their slope.
 
     A step adds combinations: where both parts move alike, GC never has to be formed anew.
     """
 
-    pair: Array  # C and GC, (2, size, B)
+    pair: Array  # C and a_0 + GC, or c and Gc, (2, size, B)
 
     @staticmethod
     def empty(size: int, trials: int) -> Combination:
@@ -117,20 +118,20 @@ class Combination:
         """What `for_rule` gave away."""
         return Combination(by_rule.transpose(1, 2, 0))
 
-    @property
+    @cached_property
     def for_rule(self) -> Array:
         """Trials first, one array: what a rule moves in the place of W."""
         return self.pair.transpose(2, 0, 1)
 
-    @property
+    @cached_property
     def coefficients(self) -> Array:
         """C, shape ``(size, B)``."""
         coefficients: Array = self.pair[0]
         return coefficients
 
-    @property
+    @cached_property
     def logits(self) -> Array:
-        """GC, shape ``(size, B)``."""
+        """Logits, or how they move: shape ``(size, B)``."""
         logits: Array = self.pair[1]
         return logits
 
@@ -141,7 +142,7 @@ class Logits:
     The gradient in $W$ is $\sum_k c_kF_k$ over the features $F_{it}=x_{it}z_i^\top$, so
     $W=W_0+\sum_kC_kF_k$, the logits are $a_0+GC$ with the Gram matrix $G$ of the features, and
     $\|\nabla\|^2=c^\top Gc$: neither $W$ nor $d$ appears in the loop. In the place of W a rule
-    moves a `Combination`, $(C,GC)$, along another, $(c,Gc)$: it must be linear in gradients.
+    moves a `Combination`, $(C,a_0+GC)$, along another, $(c,Gc)$: it must be linear in gradients.
 
     Coefficients sum to zero over the tokens of a sample, so tokens may be taken relative to one
     of them, which shrinks G. That one is the worst-scoring token, whose own coefficient is
@@ -192,7 +193,7 @@ class Logits:
         return bool(size**2 <= direct and size**2 * np.prod(problem.trials) <= GRAM_LIMIT)
 
     def enter(self, params: Params) -> Params:
-        """C = 0, and the logits of the start kept aside."""
+        """C = 0, and the logits of the start."""
         B, n, T, d = self.trials, self.problem.n, self.problem.T, self.problem.d
         self.W = params["W"].reshape(B, d, d)
         r = self.z @ self.W.swapaxes(1, 2)
@@ -203,7 +204,9 @@ class Logits:
             logits = np.where(self.problem.mask.reshape(B, n, T), logits, -np.inf)
         self.start = _tokens_first(logits)
         self.logits = self.start.copy()
-        return {"W": Combination(np.zeros((2, self.size, B))).for_rule}
+        pair = np.zeros((2, self.size, B))
+        pair[1] = self.start[: self.rows].reshape(self.size, B)
+        return {"W": Combination(pair).for_rule}
 
     def leave(self, point: Params) -> Params:
         """W from the accumulated coefficients."""
@@ -221,8 +224,7 @@ class Logits:
     def evaluate(self, point: Params, with_loss: bool) -> Evaluation:
         """The gradient (c, Gc), its length, and the loss where it is asked for."""
         gradient = Combination.empty(self.size, self.trials)
-        found = self.model.coefficients(self._logits(point), self.scores, exact=self.exact)
-        at = self._pulled(found, self.gram, gradient)
+        found, at = self._gradient(self._logits(point), self.scores, self.gram, gradient)
         if not with_loss:
             return at
         excess = self.model.log_excess(found, self.best) if self.exact else None
@@ -236,37 +238,42 @@ class Logits:
         each = -(-self.trials // -(-self.trials // AT_ONCE))
         for i in range(0, self.trials, each):
             part = (..., slice(i, i + each))
-            start, scores = np.ascontiguousarray(self.start[part]), self.scores[part]
-            gram, here, logits = self.gram[i : i + each], np.array(pair[part]), start.copy()
-            free, shown = start[: self.rows], logits[: self.rows]
-            push, gradient = np.empty(here.shape), Combination.empty(self.size, len(gram))
+            scores, gram = np.ascontiguousarray(self.scores[part]), self.gram[i : i + each]
+            # C, then the logits: a step moves both at once, all but those that stay 0
+            room = np.concatenate([np.empty((self.rows, *scores.shape[1:])), self.start[part]])
+            here, logits = room[: 2 * self.rows].reshape(2, self.size, -1), room[self.rows :]
+            here[:] = pair[part]
+            gradient = Combination.empty(self.size, len(gram))
             for _ in range(steps):
-                np.add(free, here[1].reshape(free.shape), out=shown)
-                found = self.model.coefficients(logits, scores, exact=self.exact)
-                at = self._pulled(found, gram, gradient)
-                np.multiply(factor(at, "W"), gradient.pair, out=push)
+                _, at = self._gradient(logits, scores, gram, gradient)
+                push = np.multiply(gradient.pair, factor(at, "W"), out=gradient.pair)
                 np.subtract(here, push, out=here)
             moved[part] = here
         return {"W": Combination(moved).for_rule}
 
-    def _pulled(self, found: Any, gram: Array, gradient: Combination) -> Evaluation:
-        """The gradient (c, Gc) of coefficients that were found, written into ``gradient``."""
-        c, moved = gradient.coefficients, gradient.logits
-        c[:] = found.c[: self.rows].reshape(c.shape)
+    def _gradient(
+        self, logits: Array, scores: Array, gram: Array, into: Combination
+    ) -> tuple[Any, Evaluation]:
+        """Coefficients as they were found, and the gradient (c, Gc) of them."""
+        c, moved = into.coefficients, into.logits
+        room = c.reshape(self.rows, *logits.shape[1:])
+        found = self.model.coefficients(logits, scores, exact=self.exact, out=room)
+        if found.c is not room:
+            room[:] = found.c[: self.rows]
         np.matmul(gram, c.T[..., None], out=moved.T[..., None])
         square = np.add.reduce(c * moved, axis=0)
-        return Evaluation(
+        return found, Evaluation(
             loss=self.no_loss[: c.shape[1]],
-            grads={"W": gradient.for_rule},
+            grads={"W": into.for_rule},
             log_scale=None if found.log_scale is None else {"W": found.log_scale},
             norms={"W": np.sqrt(np.maximum(square, 0.0))},
         )
 
     def norms(self, point: Params) -> Params:
-        r"""$\|W\|^2=\|W_0\|^2+\langle C,2a_0+GC\rangle$."""
+        r"""$\|W\|^2=\|W_0\|^2+\langle C,a_0+(a_0+GC)\rangle$."""
         at = Combination.seen(point["W"])
-        start = np.where(np.isfinite(self.start), self.start, 0.0)[: self.rows]
-        cross = (at.coefficients * (2.0 * start.reshape(self.size, -1) + at.logits)).sum(axis=0)
+        twice = self.start[: self.rows].reshape(self.size, -1) + at.logits
+        cross = (at.coefficients * np.where(np.isneginf(twice), 0.0, twice)).sum(axis=0)
         square = np.square(self.W).sum(axis=(1, 2)) + cross
         return {"W": np.sqrt(np.maximum(square, 0.0))}
 
@@ -281,8 +288,8 @@ class Logits:
 
     def _logits(self, point: Params) -> Array:
         """Logits, tokens first; the array is written anew each time."""
-        moved = Combination.seen(point["W"]).logits.reshape(self.rows, self.problem.n, self.trials)
-        np.add(self.start[: self.rows], moved, out=self.logits[: self.rows])
+        logits = Combination.seen(point["W"]).logits
+        self.logits[: self.rows] = logits.reshape(self.rows, self.problem.n, self.trials)
         return self.logits
 
     def _sum(self, combination: Combination) -> Array:

@@ -55,13 +55,17 @@ class Walk:
             state = rule.init(self.model, self.problem, point)
         self.first, self.here = start.step, Place(start.step, point, state)
         self.safe = self.here  # the last place at which every gradient was finite
+        self.seen: tuple[Place, Snapshot] | None = None  # what was last looked at, and where
         self.factor = factor_of(rule, state)
         self.slowly = start.step  # until this step no leaps
 
     def look(self, with_loss: bool) -> Snapshot:
         """What is known here."""
+        self.seen = None
         found = self.engine.evaluate(self.here.point, self.uses_loss or with_loss)
-        return Snapshot(self.model, self.problem, self.engine, self.here.point, found)
+        at = Snapshot(self.model, self.problem, self.engine, self.here.point, found)
+        self.seen = self.here, at
+        return at
 
     def arrive(self, with_loss: bool) -> Snapshot | None:
         """Look, send back who has left the finite numbers; None where nobody is left.
@@ -160,8 +164,10 @@ class Walk:
         return np.asarray(at.log_grad_norm.reshape(self.alive.shape) <= level)
 
     def _ended(self, history: History, watch: Watch, interrupted: bool) -> Run:
+        seen = self.seen
+        at = seen[1] if seen is not None and seen[0] is self.here else self.look(True)
         status = np.where(
-            self._rests(self.look(True), watch),
+            self._rests(at, watch),
             "converged",
             "interrupted" if interrupted else "completed",
         )

@@ -49,11 +49,12 @@ def readout(root) -> str:
 
 
 def settled(page) -> None:
-    """Two frames, and the state's way into the address; on a busy machine frames come late."""
+    """Two frames, and the state's way into the address; a lab that trains comes to its end."""
     page.evaluate(
         """() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() =>
           setTimeout(done, 120))))"""
     )
+    page.wait_for_selector("[data-done='false']", state="detached", timeout=60_000)
 
 
 @pytest.mark.parametrize("name", NAMES)

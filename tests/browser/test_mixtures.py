@@ -155,7 +155,7 @@ def test_adams_twin_is_exact_only_with_an_eps_of_its_own(explorable) -> None:
         found[eps] = float(root.get_attribute("data-away"))
         assert found[eps] == pytest.approx(float(away), rel=0.02, abs=1e-12)
         words = root.locator(".al-readout").inner_text()
-        assert (f"with ε of {4 if eps == 'scaled' else 1}.0e-8 and" in words) is True
+        assert (f"with ε of {4 if eps == 'scaled' else 1}.0\u00a0·\u00a010⁻⁸ and" in words) is True
     assert found["scaled"] < 1e-12
     assert found["same"] > 1e-6
     _, root = explorable("one_head_twin", {"rule": "gd", "H": H})

@@ -94,7 +94,7 @@ export default explorable({
       const loss = now.map((entry) => Math.exp(entry[0]));
       const needed = runs[1].findIndex((entry) => entry[0] <= Math.log(0.01));
       const path = needed < 0 ? NaN : runs[1][needed][6];
-      const late = Number.isFinite(path) && proved ? ` Constant steps reach a loss of 0.01 on a path of ${fixed(path, 1)}; equation 10 has walked as far after some ${(((path / state.eta + 2.447) / 3) ** 3).toExponential(0).replace("e+", " x 10^")} steps.` : "";
+      const late = Number.isFinite(path) && proved ? ` Constant steps reach a loss of 0.01 on a path of ${fixed(path, 1)}; equation 10 has walked as far after some ${(((path / state.eta + 2.447) / 3) ** 3).toExponential(0)} steps.` : "";
       kit.say(`Step ${TIMES[k]}, eta ${state.eta}: loss ${loss.map((value, r) => `${fixed(value, 4)} (${RULES[r]})`).join(", ")}. Equation 10 has |v| ${fixed(now[0][1], 4)}, |W| ${fixed(now[0][2], 4)}, attention ${fixed(now[0][5], 3)}, cosine of W ${fixed(now[0][4], 3)}; constant steps ${fixed(now[1][1], 2)}, ${fixed(now[1][2], 2)}, ${fixed(now[1][5], 3)}, ${fixed(now[1][4], 3)}.${late}`);
       Object.assign(kit.el.dataset, {
         step: String(TIMES[k]), rows: JSON.stringify(now),

@@ -1,5 +1,7 @@
 // One drawing surface for planes and plots: SVG elements kept by name and moved, never rebuilt.
 
+import { label as labelled, plain, tens } from "./view.js";
+
 const SPACE = "http://www.w3.org/2000/svg";
 const MARKS = {
   circle: (r) => `M${-r},0a${r},${r} 0 1,0 ${2 * r},0a${r},${r} 0 1,0 ${-2 * r},0`,
@@ -40,7 +42,7 @@ export class Chart {
     this.pad = this.bare ? [6, 6, 6, 6] : [12, 14, 40, 50]; // top, right, bottom, left
     this.root = svg("svg", {
       viewBox: `0 0 ${this.width} ${this.height}`, role: "group",
-      "aria-label": options.label || "", class: "al-chart",
+      "aria-label": plain(options.label || ""), class: "al-chart",
     }, parent);
     this.ground = svg("g", { class: "al-axes", "aria-hidden": "true" }, this.root);
     const name = `al-clip-${Math.random().toString(36).slice(2)}`;
@@ -79,13 +81,13 @@ export class Chart {
       const place = axis === "x"
         ? { x: at, y: y1 + 15, "text-anchor": "middle" }
         : { x: x0 - 6, y: at + 4, "text-anchor": "end" };
-      svg("text", { ...place, class: "al-tick" }, this.ground).textContent = show(value);
+      svg("text", { ...place, class: "al-tick" }, this.ground).textContent = tens(show(value)).replaceAll("\u00a0", "");
     }
     if (!label || this.bare) return;
     const place = axis === "x"
       ? { x: (x0 + x1) / 2, y: this.height - 5, "text-anchor": "middle" }
       : { transform: `translate(12 ${(y0 + y1) / 2}) rotate(-90)`, "text-anchor": "middle" };
-    svg("text", { ...place, class: "al-label" }, this.ground).textContent = label;
+    svg("text", { ...place, class: "al-label" }, this.ground).innerHTML = labelled(label);
   }
 
   ticks(axis) {
@@ -206,7 +208,8 @@ export class Chart {
 
   text(id, x, y, words, { series = null, anchor = "start", dx = 0, dy = 0 } = {}) {
     const node = this.item(id, "text", this.front);
-    node.textContent = words;
+    const inner = labelled(words);
+    if (node.alWords !== inner) node.innerHTML = node.alWords = inner;
     node.setAttribute("x", this.sx(x) + dx);
     node.setAttribute("y", this.sy(y) + dy);
     node.setAttribute("text-anchor", anchor);

@@ -3,7 +3,7 @@
 import { Chart } from "./chart.js";
 import { answered, predict } from "./predict.js";
 import { nearest } from "./search.js";
-import { html, view } from "./view.js";
+import { html, plain, tens, view } from "./view.js";
 
 export const make = (tag, attributes = {}, ...children) => {
   const node = document.createElement(tag);
@@ -15,15 +15,19 @@ export const make = (tag, attributes = {}, ...children) => {
   return node;
 };
 
+// Words in which mathematics is set as mathematics; a button is read aloud by its plain words.
+const worded = (tag, words, attributes = {}) => {
+  const node = make(tag, attributes);
+  node.innerHTML = html(words);
+  if (tag === "button" && node.textContent !== words) node.setAttribute("aria-label", plain(words));
+  return node;
+};
+
 export const fixed = (value, digits = 2) => {
   if (!Number.isFinite(value)) return "none";
   const size = Math.abs(value);
   return size !== 0 && (size < 10 ** -digits || size >= 1e5) ? value.toExponential(1) : value.toFixed(digits);
 };
-
-// A phone may not break 1.8e-3 at its hyphen.
-const unbroken = (words) => words.split(/(\d[\d.]*e-\d+)/).map((part, k) =>
-  (k % 2 ? make("span", { class: "al-number" }, part) : part));
 
 // A list of numbers in Python's own notation.
 export const python = (value) => JSON.stringify(value, (_, entry) =>
@@ -55,7 +59,7 @@ export class Kit {
     this.main = make("div", { class: "al-main" });
     this.readout = make("p", { class: "al-readout" });
     this.live = make("p", { class: "al-hidden", "aria-live": "polite", role: "status" });
-    this.root.append(make("p", { class: "al-title" }, spec.title), this.main, this.readout, this.live, this.tools());
+    this.root.append(worded("p", spec.title, { class: "al-title" }), this.main, this.readout, this.live, this.tools());
     el.dataset.explorable = spec.name;
     el.append(this.root);
     this.build();
@@ -134,10 +138,11 @@ export class Kit {
   }
 
   say(words) {
-    if (this.readout.textContent === words) return;
-    this.readout.replaceChildren(...unbroken(words));
+    const inner = html(words);
+    if (this.said === inner && this.readout.textContent) return;
+    this.readout.innerHTML = this.said = inner;
     window.clearTimeout(this.telling);
-    this.telling = window.setTimeout(() => { this.live.textContent = words; }, 500);
+    this.telling = window.setTimeout(() => { this.live.textContent = plain(words); }, 500);
   }
 
   // A picture drawn anew with every state: `draw(width, state)` gives {height, inner}; `told(state)`
@@ -168,7 +173,7 @@ export class Kit {
   // -- views and controls ------------------------------------------------------------------------
   chart(options, parent = this.row()) {
     const frame = make("figure", { class: `al-frame${options.square ? " al-square" : ""}` });
-    if (options.title) frame.append(make("figcaption", {}, options.title));
+    if (options.title) frame.append(worded("figcaption", options.title));
     parent.append(frame);
     return new Chart(frame, options);
   }
@@ -187,9 +192,9 @@ export class Kit {
   slider({ key, label, min, max, step, values, show = fixed, parent }) {
     const stops = values || Array.from({ length: Math.round((max - min) / step) + 1 }, (_, k) =>
       Number((min + k * step).toPrecision(10)));
-    const input = make("input", { type: "range", min: 0, max: stops.length - 1, step: 1, "aria-label": label, "data-key": key });
+    const input = make("input", { type: "range", min: 0, max: stops.length - 1, step: 1, "aria-label": plain(label), "data-key": key });
     const told = make("output", {});
-    (parent || this.controls()).append(make("label", { class: "al-slider" }, make("span", {}, label),
+    (parent || this.controls()).append(make("label", { class: "al-slider" }, worded("span", label),
       make("span", { class: "al-track" }, input, told)));
     const move = (index) => this.set({ [key]: stops[Math.max(0, Math.min(stops.length - 1, index))] });
     input.addEventListener("input", () => move(Number(input.value)));
@@ -202,18 +207,18 @@ export class Kit {
     });
     this.draws.push((state) => {
       input.value = Math.max(0, nearest(stops, state[key]));
-      told.textContent = show(state[key]);
-      input.setAttribute("aria-valuetext", `${label} ${show(state[key])}`);
+      told.textContent = tens(show(state[key]));
+      input.setAttribute("aria-valuetext", `${plain(label)} ${told.textContent}`);
     });
     return input;
   }
 
   // One of several words, as a row of buttons.
   choice({ key, label, options, parent }) {
-    const group = make("div", { class: "al-choice", role: "group", "aria-label": label });
-    group.append(make("span", {}, label));
+    const group = make("div", { class: "al-choice", role: "group", "aria-label": plain(label) });
+    group.append(worded("span", label));
     const buttons = options.map(([value, words]) => {
-      const button = make("button", { type: "button", "data-key": key, "data-value": value }, words);
+      const button = worded("button", words, { type: "button", "data-key": key, "data-value": value });
       button.addEventListener("click", () => this.set({ [key]: value }));
       group.append(button);
       return [value, button];
@@ -300,7 +305,7 @@ export class Kit {
     for (const [series, words, look] of entries) { // look: true for dashes, "ring" for a rim
       const form = look === "ring" ? " al-ring" : look ? " al-dashed" : "";
       const sample = make("span", { class: `al-sample al-s${series}${form}` });
-      list.append(make("li", {}, sample, words));
+      list.append(make("li", {}, sample, worded("span", words)));
     }
     parent.append(list);
   }

@@ -113,31 +113,45 @@ function asHtml(parts) {
   }).join("");
 }
 
-const both = (words, form) => words.split(/\$([^$]*)\$/).map((part, k) =>
+// "1.8e-3" and "10^6", as programs write them, as people do: 1.8 · 10⁻³, which no line breaks.
+const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const ten = (e) => `10${e < 0 ? "⁻" : ""}${String(Math.abs(e)).split("").map((c) => UP[c]).join("")}`;
+export const tens = (words) => String(words)
+  .replace(/(?<![\w.])(\d+(?:\.\d+)?)e([+-]?\d+)(?!\w)/g, (_, digits, e) => `${digits === "1" ? "" : `${digits}\u00a0·\u00a0`}${ten(e)}`)
+  .replace(/(?<![\w.])10\^(-?\d+)(?![\w.])/g, (_, e) => ten(e));
+
+// "tau_0", "w_O", "d_m^-0.5", "epsilon" in plain words are mathematics too.
+const GREEK = Object.keys(SIGNS).filter((name) => /^\p{Script=Greek}$/u.test(SIGNS[name])).join("|");
+const LOOSE = new RegExp(`(?<![\\w\\\\.]|\\w-)(?:(${GREEK})|[A-Za-z]|[a-z]+(?=\\^))(?:_(\\w+))?(?:\\^(-?(?:[\\d.]*\\d(?:/\\d+)?|[A-Za-z])))?(?!\\w)`, "g");
+const standing = (word) => (/^[A-Za-z]{2,}$/.test(word) ? `\\text{${word}}` : word);
+const dollars = (words) => words.replace(LOOSE, (found, greek, low, high) => {
+  if (!(greek || low || high)) return found;
+  const letter = greek ? `\\${greek}` : standing(found.replace(/[_^].*/, ""));
+  return `$${letter}${low ? `_{${standing(low)}}` : ""}${high ? `^{${high}}` : ""}$`;
+});
+
+const both = (words, form) => tens(words).split(/(\$[^$]*\$)/).map((part) =>
+  (part.startsWith("$") ? part : dollars(part))).join("").split(/\$([^$]*)\$/).map((part, k) =>
   (k % 2 ? form(parse(part)) : safe(part))).join("");
 
 // "length of $W$": mathematics between dollars, for the inside of an SVG text, of an HTML element,
 // and for what is read aloud.
-export const label = (words) => both(String(words), asSvg);
-export const html = (words) => both(String(words), asHtml)
-  .replace(/(\d[\d.]*e-\d+)/g, '<span class="al-number">$1</span>');
+export const label = (words) => both(words, asSvg);
+export const html = (words) => both(words, asHtml);
 export const plain = (words) => {
   const flat = (parts) => parts.map(([kind, content]) => (Array.isArray(content) ? ` ${flat(content)}`
     : kind === "barred" ? `${flat(parse(content))} bar` : content)).join("");
-  return String(words).replace(/\$([^$]*)\$/g, (_, source) => flat(parse(source)).replace(/\s+/g, " ").trim());
+  return tens(words).replace(/\$([^$]*)\$/g, (_, source) => flat(parse(source)).replace(/\s+/g, " ").trim());
 };
 
 // -- numbers as people write them -------------------------------------------------------------------
 export const percent = (x) =>
   `${x >= 0.9995 ? "100" : x > 0.995 ? "> 99" : x < 0.0005 ? "0" : x < 0.1 ? (100 * x).toFixed(1) : Math.round(100 * x)} %`;
-const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
 export const power = (x) => {
   if (x === 0 || !Number.isFinite(x)) return x === 0 ? "0" : "none";
   const e = Math.floor(Math.log10(Math.abs(x)) + 1e-9);
   if (e >= -2 && e < 4) return x.toPrecision(2 + Math.max(0, e)).replace("-", "−").replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
-  const [digits, high] = x.toExponential(1).split("e"); // 10 ** -324 is 0
-  const raised = String(Math.abs(high)).split("").map((c) => UP[c]).join("");
-  return `${digits.replace("-", "−")} · 10${high < 0 ? "⁻" : ""}${raised}`;
+  return tens(x.toExponential(1).replace(/^-/, "−")).replaceAll("\u00a0", " "); // 10 ** -324 is 0
 };
 export const signed = (x, digits = 2) => `${x < 0 ? "−" : ""}${Math.abs(x).toFixed(digits)}`;
 
