@@ -18,6 +18,7 @@ from attnbook.cli import main
 from attnbook.course import _handin, wire
 from attnbook.course import _notebook as notebooks
 from attnbook.course._caught import caught
+from attnbook.course._feedback import typeset
 from attnbook.course._here import Here
 from attnbook.course._source import HELP, fill, variant
 
@@ -316,6 +317,18 @@ def test_feedback_says_what_parts_are_about_and_shows_the_answer(tmp_path: Path)
     one.report()
     page = (there / "feedback" / "s01" / "set4-svm" / "set4-svm.html").read_text()
     assert 'href="https://example.org/b/svm/numbers.html"' in page
+
+
+def test_formulas_of_feedback_need_neither_script_nor_host() -> None:
+    set_words = typeset("the norm $\\|W\\|_F \\le 1$ by `norm(W)`, <b> & co")
+    assert set_words.count("<math") == 1, set_words
+    assert "<msub>" in set_words
+    assert "<code>norm(W)</code>, &lt;b&gt; &amp; co" in set_words
+    assert typeset("a <$\\nosuch{x$") == "a &lt;$\\nosuch{x$", "what nobody knows stays as it is"
+    for name in ("1", "2", "3", "4", "project"):
+        for one in course.problem_set(name, BOOK).problems:
+            for words in (one.goal, one.title, *one.about.values()):
+                assert "$" not in typeset(words), f"{name}, {one.id}: {words}"
 
 
 @pytest.mark.parametrize("name", ["1", "2", "3", "4", "project"])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from html import escape
@@ -15,7 +17,28 @@ from attnbook.course._source import Problem, ProblemSet, fill, read, variant
 from attnbook.course._submission import PROSE
 from attnbook.course._words import clean
 
+FORMULA = re.compile(r"\$([^$\n]+)\$|`([^`\n]+)`")
 NOT_YET = "not marked yet"
+
+
+@lru_cache(maxsize=4096)
+def typeset(words: str) -> str:
+    """An instructor's words with formulas that a browser sets, without a script or another host."""
+    out, at = [], 0
+    for hit in FORMULA.finditer(words):
+        inner = formula(hit[1]) if hit[1] else f"<code>{escape(hit[2])}</code>"
+        out += [escape(words[at : hit.start()]), inner]
+        at = hit.end()
+    return "".join([*out, escape(words[at:])])
+
+
+def formula(tex: str) -> str:
+    """MathML, by docutils; TeX as it stands where that is absent or does not know a command."""
+    try:
+        writer = importlib.import_module("docutils.utils.math.latex2mathml")
+        return str(writer.tex2mathml(tex, as_block=False))
+    except Exception:  # what it raises has another place in another version
+        return escape(f"${tex}$")
 
 
 @lru_cache(maxsize=8)
@@ -44,9 +67,9 @@ def body(course: Course, student: str, verdict: Verdict) -> Iterator[str]:
     known, given = problems(course, verdict.name), answers(course, student, verdict.name)
     for mark in verdict.marks:
         one = known.get(mark.id)
-        yield f"<h2>{escape(mark.title)}: {mark.points:g} of {mark.most:g}</h2>"
+        yield f"<h2>{typeset(mark.title)}: {mark.points:g} of {mark.most:g}</h2>"
         if one:
-            yield f"<p class='told'>You learn {escape(one.goal)}</p>"
+            yield f"<p class='told'>You learn {typeset(one.goal)}</p>"
         yield f"<ul>{''.join(lines(mark, one))}</ul>"
         if one and mark.by_hand and not mark.parts and mark.told != NOT_YET:
             yield "<p>What the points are for:</p>"
@@ -64,7 +87,7 @@ def lines(mark: Mark, one: Problem | None) -> Iterator[str]:
     for part in mark.parts:
         about = one.about.get(part.name, "") if one else ""
         why = f": {escape(part.told)}" if part.told else ""
-        told = f"<br><span class='told'>{escape(about)}</span>" if about else ""
+        told = f"<br><span class='told'>{typeset(about)}</span>" if about else ""
         yield f"<li>{escape(part.name)}: {part.points:g} of {part.most:g}{why}{told}</li>"
     if mark.told:
         yield f"<li class='told'>{escape(mark.told)}</li>"
@@ -74,7 +97,7 @@ def steps(course: Course, student: str, name: str, one: Problem) -> Iterator[str
     """The steps of a marking scheme, without its answer: for points that were given as a whole."""
     values = variant(one, name, course.seed_of(student))
     for item in rubric(fill(one.scheme, values), one.points, f"{name}.md, {one.id}").items:
-        yield f"<li>{escape(item.words)}: {item.points:g}</li>"
+        yield f"<li>{typeset(item.words)}: {item.points:g}</li>"
 
 
 def where(course: Course, page: str) -> str:
