@@ -295,9 +295,13 @@ def test_guesses_of_what_is_singular_or_of_any_size() -> None:
     K = rows(problems.sphere(n=13, T=11, d=60, rng=1)).gram[0]
     one = np.ones(m)
     expected = pivoting._guess(K, one)
-    for size in (2.0**-400, 2.0**400):  # powers of two change no bit
+    assert not expected.all()
+    for size in (2.0**-50, 2.0**50):  # powers of two change no bit
         np.testing.assert_array_equal(pivoting._guess(K * size, one), expected)
-    for singular in (np.zeros((m, m)), np.ones((m, m)), -K):
+    for size in (2.0**-400, 2.0**400):  # single precision cannot hold them
+        assert pivoting._guess(K * size, one).all()
+    low = np.random.default_rng(0).standard_normal((m, 3))
+    for singular in (np.zeros((m, m)), np.ones((m, m)), -K, K * np.nan, low @ low.T):
         assert pivoting._guess(singular, one).shape == (m,)
         lam, right = pivoting.pivot_one(singular, one, np.ones(m, bool))
         assert not right or (singular @ lam >= 1.0 - 1e-9).all()

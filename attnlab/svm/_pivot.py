@@ -26,7 +26,8 @@ HOLD = 1e30
 EXCHANGES = 40
 PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
 ALONE = 40  # rows from which arithmetic costs more than calls: one system at a time
-MANY = 120  # rows from which three products with K are cheaper than one more factorization
+MANY = 120  # rows from which a guess costs less than the factorizations that it saves
+FLAT = 1e-6  # curvature, relative to the first, that single precision cannot tell from none
 STEPS = (3, 4, 6)  # of conjugate gradients between guesses of the support
 
 
@@ -116,11 +117,17 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     return np.zeros(m), False
 
 
+@np.errstate(all="ignore")  # it is only a guess
 def _guess(K: Array, b: Array) -> BoolArray:
     """A support from a few steps of conjugate gradients, restarted where it changes.
 
     Whatever it is, pivoting goes on from there: it decides how many factorizations that takes.
+    Single precision is enough for it, where it can hold the numbers.
     """
+    size = K.item(0)
+    if not 1e-20 < size < 1e20:
+        return np.ones(len(b), bool)
+    K, b = K.astype(np.float32), b.astype(np.float32)
     x, slack, inside = np.zeros_like(b), -b, np.ones_like(b)
     for steps in STEPS:
         left = -slack * inside
@@ -128,7 +135,7 @@ def _guess(K: Array, b: Array) -> BoolArray:
         for _ in range(steps):
             image = K.dot(direction)
             curved = float(direction.dot(image))
-            if not 0.0 < curved < np.inf:  # nothing left, or a singular matrix
+            if not 0.0 < FLAT * size * square < curved < np.inf:  # nothing left, or singular
                 break
             length = square / curved
             x += length * direction
@@ -140,7 +147,7 @@ def _guess(K: Array, b: Array) -> BoolArray:
             direction += left
         slack = K.dot(x) - b
         S = np.where(inside, x > 0.0, slack < 0.0)
-        inside = S.astype(np.float64)
+        inside = S.astype(np.float32)
         x *= inside
     return S
 
