@@ -117,7 +117,8 @@ def python() -> Iterator[Callable[[str], Any]]:
             yield lambda code: page.evaluate("(code) => py.runPython(code)", code)
             browser.close()
         except Error as error:
-            raise NoBrowserError(str(error).splitlines()[0]) from None
+            print(error)  # it names places of this machine
+            raise NoBrowserError("no Chromium that runs the work") from None
         finally:
             server.shutdown()
             server.server_close()
