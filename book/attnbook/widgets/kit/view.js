@@ -122,7 +122,7 @@ export const tens = (words) => String(words)
 
 // "tau_0", "w_O", "d_m^-0.5", "epsilon" in plain words are mathematics too.
 const GREEK = Object.keys(SIGNS).filter((name) => /^\p{Script=Greek}$/u.test(SIGNS[name])).join("|");
-const LOOSE = new RegExp(`(?<![\\w\\\\.]|\\w-)(?:(${GREEK})|[A-Za-z]|[a-z]+(?=\\^))(?:_(\\w+))?(?:\\^(-?(?:[\\d.]*\\d(?:/\\d+)?|[A-Za-z])))?(?!\\w)`, "g");
+const LOOSE = new RegExp(`(?:(?<![\\w\\\\.]|\\w-)|(?=\\)))(?:(${GREEK})|[A-Za-zα-ω]|[a-z]+(?=\\^)|\\d+(?=\\^)|\\)(?=\\^))(?:_(\\w+))?(?:\\^(-?(?:[\\d.]*\\d(?:/\\d+)?|[A-Za-z])))?(?!\\w)`, "g");
 const standing = (word) => (/^[A-Za-z]{2,}$/.test(word) ? `\\text{${word}}` : word);
 const dollars = (words) => words.replace(LOOSE, (found, greek, low, high) => {
   if (!(greek || low || high)) return found;
