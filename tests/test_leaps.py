@@ -154,6 +154,45 @@ def test_room_for_the_first_tokens_holds_their_coefficients(exact: bool, spread:
     np.testing.assert_array_equal(found.margins, whole.margins)
 
 
+@pytest.mark.parametrize("loss", ["logistic", "exponential", "correlation"])
+@pytest.mark.parametrize("spread", [1.0, 30.0, 2000.0])
+def test_coefficients_beside_a_token_are_those_of_all_tokens(spread: float, loss: str) -> None:
+    model, rng = models.Attention(loss=loss), np.random.default_rng(0)
+    logits, scores = spread * rng.normal(size=(4, 3, 20)), rng.normal(size=(4, 3, 20))
+    logits[-1] = 0.0
+    above, last = scores[:-1] - scores[-1], scores[-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = model.coefficients_beside(logits[:-1], above, last, np.empty((3, 3, 20)))
+    wanted = model.coefficients(logits, scores, exact=False)
+    np.testing.assert_allclose(found.margins, wanted.margins, rtol=1e-13, atol=1e-14)
+    np.testing.assert_allclose(found.c, wanted.c[:-1], rtol=1e-9, atol=1e-15)
+    assert np.abs(wanted.c).max() > 1e-3 or spread > 1.0
+
+
+def test_who_needs_no_maximum_keeps_its_bits_beside_who_does() -> None:
+    rng = np.random.default_rng(0)
+    logits, above, last = rng.normal(size=(3, 2, 9)), rng.random((3, 2, 9)), rng.random((2, 9))
+    alone = ATTENTION.coefficients_beside(logits, above, last, np.empty((3, 2, 9)))
+    logits[0, 1, 4], logits[1, 0, 7] = 5000.0, 600.0
+    with np.errstate(over="ignore"):
+        found = ATTENTION.coefficients_beside(logits, above, last, np.empty((3, 2, 9)))
+    np.testing.assert_allclose(found.margins[1, 4], above[0, 1, 4] + last[1, 4], rtol=1e-15)
+    assert np.isfinite(found.c).all()
+    same = np.ones((2, 9), bool)
+    same[1, 4] = same[0, 7] = False
+    np.testing.assert_array_equal(found.c[:, same], alone.c[:, same])
+    np.testing.assert_array_equal(found.margins[same], alone.margins[same])
+
+
+def test_scores_out_of_reach_of_exp_are_not_taken_beside_another() -> None:
+    p = problems.sphere(n=3, T=3, d=8, trials=2, min_gap=0.1, rng=0)
+    far = problems.TokenProblem(X=p.X, z=p.z, y=p.y, v=1e4 * p.v)
+    rule = optim.NormalizedGD(0.1, recipe="paper")
+    assert Logits(ATTENTION, p, rule).beside
+    assert not Logits(ATTENTION, far, rule).beside
+    assert np.isfinite(optim.train(ATTENTION, far, rule, 20, rng=1).params["W"]).all()
+
+
 @pytest.mark.parametrize("every", [1, 40])
 def test_coefficients_in_the_place_of_others_are_what_a_leap_uses(
     monkeypatch: pytest.MonkeyPatch, leaps: list, every: int

@@ -215,6 +215,15 @@ class Attention:
         """
         return (_softmax.exact if exact else _softmax.plain)(logits, scores, self._loss, out=out)
 
+    def coefficients_beside(
+        self, logits: Array, above: Array, last: Array, out: Array
+    ) -> _softmax.Coefficients:
+        """The same by the textbook's formula, for all tokens but one whose logit is 0.
+
+        ``above`` are their scores above ``last``, its own; ``out`` takes the coefficients.
+        """
+        return _softmax.beside(logits, above, last, self._loss, out)
+
     def log_excess(self, found: _softmax.Coefficients, best: Array) -> Array:
         """Log of the mean loss above its floor, from exact coefficients and the best scores."""
         return _softmax.log_excess(found, best, self._loss)

@@ -28,6 +28,7 @@ class Loss:
         log_slope: $\log|\ell'(m)|$, where $\ell'$ underflows.
         excess: $\ell(b-\delta)-\ell(b)$ of $b$ and $\delta$, without cancellation.
         bounded: whether it is bounded below by 0.
+        near_slope: $\ell'(m)$ again, of margins that are known to be within 700 of 0.
 
     Returns:
         A frozen record; its functions take arrays.
@@ -47,6 +48,7 @@ class Loss:
     log_slope: Callable[[Array], Array]
     excess: Callable[[Array, Array], Array]
     bounded: bool
+    near_slope: Callable[[Array], Array]
 
 
 def softplus(x: Array) -> Array:
@@ -63,8 +65,12 @@ def _sigmoid(x: Array) -> Array:
 
 def _logistic_slope(m: Array) -> Array:
     """-1 / (1 + e^m)."""
-    e = np.minimum(m, 700.0)
-    np.exp(e, out=e)
+    return _logistic_near_slope(np.minimum(m, 700.0))
+
+
+def _logistic_near_slope(m: Array) -> Array:
+    """The same where e^m does not overflow."""
+    e = np.exp(m)
     e += 1.0
     return np.asarray(np.divide(-1.0, e, out=e))
 
@@ -86,6 +92,7 @@ LOSSES: dict[str, Loss] = {
                 softplus(delta - b) - softplus(-b),
             ),
             bounded=True,
+            near_slope=_logistic_near_slope,
         ),
         Loss(
             "exponential",
@@ -95,6 +102,7 @@ LOSSES: dict[str, Loss] = {
             log_slope=lambda m: -m,
             excess=lambda b, delta: np.exp(-b) * np.expm1(delta),
             bounded=True,
+            near_slope=lambda m: -np.exp(-m),
         ),
         Loss(
             "correlation",
@@ -104,6 +112,7 @@ LOSSES: dict[str, Loss] = {
             log_slope=lambda m: np.zeros_like(m),
             excess=lambda best, delta: np.broadcast_to(delta, best.shape),
             bounded=False,
+            near_slope=lambda m: np.full_like(m, -1.0),
         ),
     )
 }

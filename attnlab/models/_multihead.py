@@ -105,37 +105,37 @@ class MultiHead:
         query right). Heads that coincide are computed once: from a zero start they always do.
         """
         U, W, weight = self._parts(params, problem)
-        X, y = problem.X, problem.y
-        queries = X[..., -1:, :] if self.output == "last" else X
+        y = problem.y
         H, Q, d = U.shape[-3:]
         lead, T, n = problem.trials, problem.T, problem.n
-        loss = LOSSES[self.loss]
+        loss, axes = LOSSES[self.loss], tuple(range(len(lead)))
         margins = np.empty(y.shape)
         gU, gW = np.zeros((*lead, d, Q * H)), np.zeros((*lead, d, d, H))
-        matrices = np.ascontiguousarray(np.moveaxis(W, -3, -1))
-        columns = np.moveaxis(U, (-1, -2, -3), (-3, -2, -1)).reshape(*lead, d, Q * H)
+        matrices = np.ascontiguousarray(W.transpose(*axes, -2, -1, -3))
+        columns = U.transpose(*axes, -1, -2, -3).reshape(*lead, d, Q * H)
         block = max(1, BLOCK // (H * T * Q * max(1, prod(lead))))
         logits_bound = np.sqrt((W * W).sum(axis=(-1, -2)).max()) * _longest(problem) ** 2
         safe = bool(logits_bound < 500.0)  # then exp neither overflows nor vanishes
         room, counted = _Room(lead, min(block, n), T, d, Q * H), _counted(problem)
+        queries = _queries(problem, self.output)
         for i in range(0, n, block):
-            part = (..., slice(i, i + block), slice(None), slice(None))
-            seen = _Block(room, counted[part], queries[part], matrices, columns, safe)
+            part = (..., slice(i, i + block), slice(None))
+            seen = _Block(room, counted[*part, :], queries[part], matrices, columns, safe)
             labels = y[..., i : i + block]
             m = margins[..., i : i + block]
-            np.multiply(labels, weight * seen.mean.sum(axis=-1), out=m)
+            np.multiply(labels, weight * seen.outputs, out=m)
             toU, toW = seen.pull(loss.slope(m) * labels / n)
             gU += toU
             gW += toW
-        gU = np.moveaxis(gU.reshape(*lead, d, Q, H), (-1, -2, -3), (-3, -2, -1))
-        gW = np.moveaxis(gW, -1, -3)
+        gU = gU.reshape(*lead, d, Q, H).transpose(*axes, -1, -2, -3)
+        gW = gW.transpose(*axes, -1, -3, -2)
         share = self.heads**-0.5
         grads = {"U": self._fold(gU) * share, "W": gW * share}
         full = {name: problem.trials + tail for name, tail in self.shapes(problem).items()}
-        spread = {
-            name: np.array(np.broadcast_to(g, full[name]), order="C") for name, g in grads.items()
-        }
-        return loss.value(margins).sum(axis=-1) / n, spread
+        for name, g in grads.items():
+            same = g.shape == full[name]  # else of one head in the place of all
+            grads[name] = np.ascontiguousarray(g if same else np.broadcast_to(g, full[name]))
+        return loss.value(margins).sum(axis=-1) / n, grads
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:
         return fit(self, params, problem, copy=False)
@@ -180,12 +180,23 @@ def _counted(problem: SequenceProblem) -> Array:
     return problem.memo("tokens with a 1", build)
 
 
+def _queries(problem: SequenceProblem, output: str) -> Array:
+    """Tokens that are queries, one coordinate after the other: ``(..., d, n, Q)``."""
+    first = problem.T - 1 if output == "last" else 0
+
+    def build() -> Array:
+        return np.ascontiguousarray(np.moveaxis(problem.X[..., first:, :], -1, -3))
+
+    return problem.memo(f"queries from {first}", build)
+
+
 class _Room:
     """Working arrays of a pass, which every block of samples fills anew."""
 
     def __init__(self, lead: tuple[int, ...], n: int, T: int, d: int, K: int) -> None:
         self.tokens = np.empty((2, *lead, n, T, K))
         self.sums = np.empty((2, *lead, d + 1, n, K))
+        self.ones = np.ones(max(n, K))
 
 
 class _Block:
@@ -197,37 +208,45 @@ class _Block:
     """
 
     def __init__(
-        self, room: _Room, counted: Array, Z: Array, W: Array, columns: Array, safe: bool
+        self, room: _Room, counted: Array, queries: Array, W: Array, columns: Array, safe: bool
     ) -> None:
-        *lead, n, Q, d = Z.shape
-        X, self.Z = counted[..., :d], Z.reshape(*lead, n * Q, d)
+        *lead, d, n, Q = queries.shape
+        X, self.Z, self.ones = counted[..., :d], queries.reshape(*lead, d, n * Q), room.ones
         E, A = room.tokens[..., :n, :, :]
         self.S, self.V = room.sums[..., :n, :]  # (..., d + 1, n, Q * H)
         if W.shape[-1] == 1:
-            turned = W[..., 0] @ self.Z.swapaxes(-1, -2)
+            turned = W[..., 0] @ self.Z
         else:
-            turned = self.Z[..., None, :, :] @ W  # (..., d, n * Q, H)
+            turned = self.Z.swapaxes(-1, -2)[..., None, :, :] @ W  # (..., d, n * Q, H)
         np.matmul(X, turned.reshape(*lead, d, n, -1).swapaxes(-2, -3), out=E)
         if not safe:
             E -= E.max(axis=-2, keepdims=True)
         np.exp(E, out=E)
-        np.matmul(X.reshape(*lead, -1, d), columns, out=A.reshape(*lead, -1, A.shape[-1]))
+        tokens = self.Z.swapaxes(-1, -2) if X.shape[-2] == Q else X.reshape(*lead, -1, d)
+        np.matmul(tokens, columns, out=A.reshape(*lead, -1, A.shape[-1]))
         A *= E
         for values, sums in ((E, self.S), (A, self.V)):
             np.matmul(counted.swapaxes(-1, -2), values, out=sums.swapaxes(-2, -3))
         self.share = 1.0 / self.S[..., -1, :, :]
         self.mean = self.V[..., -1, :, :] * self.share  # of A under attention
 
+    @property
+    def outputs(self) -> Array:
+        """Sums over queries and heads, ``(..., n)``."""
+        return np.asarray(self.mean @ self.ones[: self.mean.shape[-1]])
+
     def pull(self, slope: Array) -> tuple[Array, Array]:
         """Gradients in U ``(..., d, Q * H)`` and W ``(..., d, d, H)``; S and V are used up."""
         S, V, Z = self.S[..., :-1, :, :], self.V[..., :-1, :, :], self.Z
         weight = (self.share * slope[..., None])[..., None, :, :]
         S *= weight
-        toU = np.ones(slope.shape[-1]) @ S
+        toU = self.ones[: S.shape[-2]] @ S
         S *= self.mean[..., None, :, :]
         V *= weight
         V -= S
-        covariances = V.reshape(*V.shape[:-2], Z.shape[-2], -1)
+        covariances = V.reshape(*V.shape[:-2], Z.shape[-1], -1)
         if covariances.shape[-1] == 1:
-            return toU, (covariances[..., 0] @ Z)[..., None]
-        return toU, Z.swapaxes(-1, -2)[..., None, :, :] @ covariances
+            # a dozen long inner products: half of what BLAS takes for them as a product
+            inner = np.vecdot(covariances[..., None, :, 0], Z[..., None, :, :])
+            return toU, inner[..., None]
+        return toU, Z[..., None, :, :] @ covariances

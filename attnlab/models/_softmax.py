@@ -17,6 +17,7 @@ from attnlab.models._losses import Loss
 # Above this, coefficients formed with a plain exp have lost nothing to underflow (1e-308).
 TINY = 1e-280
 FAR = 1e200  # times a gap between logits: beyond all scores
+HUGE = 1e250  # sums of exponentials below this, and their products with scores, do not overflow
 
 
 def log_or_minus_infinity(x: Array) -> Array:
@@ -114,6 +115,33 @@ def plain(logits: Array, scores: Array, loss: Loss, out: Array | None = None) ->
     c *= e[: len(c)]
     c *= loss.slope(u) * (share / logits.shape[1])
     return Coefficients(c, u, e, share)
+
+
+def beside(logits: Array, above: Array, last: Array, loss: Loss, out: Array) -> Coefficients:
+    """`plain` for all tokens but the last, beside which logits and scores are given.
+
+    Its own logit is 0 and its score ``last (n, ...)``; scores are within 700 of 0. Only where sums
+    of exponentials leave float64's range is a maximum taken off, so that the others keep their
+    bits. The last token's coefficient and weight are left out.
+    """
+    e = np.exp(logits)
+    total = np.add.reduce(e, axis=0, initial=1.0)
+    if not np.maximum.reduce(total, axis=None) < HUGE:  # or NaN
+        top = np.where(total < HUGE, 0.0, np.maximum.reduce(logits, axis=0))
+        np.exp(logits - top, out=e)
+        total = np.add.reduce(np.concatenate([np.exp(-top)[None], e]), axis=0)
+    share = np.divide(1.0, total, out=total)
+    c = np.multiply(e, above, out=out)
+    mean = np.add.reduce(c, axis=0)
+    mean *= share
+    np.subtract(above, mean, out=c)
+    c *= e
+    mean += last
+    weight = loss.near_slope(mean)
+    weight *= share
+    weight *= 1.0 / logits.shape[1]
+    c *= weight
+    return Coefficients(c, mean, e, share)
 
 
 def exact(

@@ -174,6 +174,10 @@ class Logits:
         self.z = z
         self.no_loss = np.full(B, np.nan)
         self.scores = _tokens_first(np.take_along_axis(scores, order, axis=-1))
+        near = float(np.abs(scores).max(initial=0.0)) < 700.0  # so are margins, between scores
+        self.beside = near and self.rows < T and not self.exact
+        if self.beside:
+            self.scores[:-1] -= self.scores[-1]
         self.best = np.ascontiguousarray(problem.best.reshape(B, n).T)
         self.start: Array = np.empty(0)
         self.logits: Array = np.empty(0)
@@ -257,7 +261,10 @@ class Logits:
         """Coefficients as they were found, and the gradient (c, Gc) of them."""
         c, moved = into.coefficients, into.logits
         room = c.reshape(self.rows, *logits.shape[1:])
-        found = self.model.coefficients(logits, scores, exact=self.exact, out=room)
+        if self.beside:
+            found = self.model.coefficients_beside(logits[:-1], scores[:-1], scores[-1], room)
+        else:
+            found = self.model.coefficients(logits, scores, exact=self.exact, out=room)
         if found.c is not room:
             room[:] = found.c[: self.rows]
         np.matmul(gram, c.T[..., None], out=moved.T[..., None])
