@@ -14,8 +14,8 @@ from attnlab.models._losses import LOSSES, check_labels
 from attnlab.models._softmax import softmax
 from attnlab.problems import SequenceProblem
 
-# Numbers of E and of A worked on at a time, 0.8 MB each: near the processor, and few calls.
-BLOCK = 100_000
+# Numbers of E and of A worked on at a time, 1.6 MB each: not far from the processor, and few calls.
+BLOCK = 200_000
 
 
 @dataclass(frozen=True)
