@@ -12,6 +12,7 @@ import attnlab
 LIBRARY, BOOK = (Path(package.__file__).parent for package in (attnlab, attnbook))
 # From the ground up; a room may import from itself and from rooms below it.
 FLOORS = [
+    "attnlab._blas",
     "attnlab.checks",
     "attnlab.problems",
     "attnlab.models",

@@ -658,16 +658,21 @@ def test_a_wide_kernel_stays_small_in_memory() -> None:
     assert peak < 100e6
 
 
-def test_kernels_without_blas_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the browser: other products, smaller blocks, of which two are cut off."""
-    from attnlab.ntk import _blocks
+@pytest.mark.parametrize("trials", [None, 2])
+def test_kernels_without_blas_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, trials: int | None
+) -> None:
+    """In the browser: other products, of trials and of single problems."""
+    from attnlab import _blas
 
-    p = problems.gaussian_regression(n=23, T=5, d=9, unit_tokens=True, trials=2, rng=0)
-    more = problems.gaussian_regression(n=7, T=5, d=9, unit_tokens=True, trials=2, rng=1)
+    asked: dict[str, Any] = {"T": 5, "d": 9, "unit_tokens": True, "trials": trials}
+    p = problems.gaussian_regression(n=23, rng=0, **asked)
+    more = problems.gaussian_regression(n=7, rng=1, **asked)
     model = models.Encoder(width=80)
     params = model.init(p, rng=2)
     with_blas = [ntk.empirical(model, params, p, other=other) for other in (None, more)]
-    monkeypatch.setattr(_blocks, "BLAS", False)
+    monkeypatch.setattr(_blas, "BLAS", False)
+    monkeypatch.setattr(_blas, "LARGE", 1000)
     without = [ntk.empirical(model, params, p, other=other) for other in (None, more)]
     for ours, theirs in zip(without, with_blas, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, ntk, problems, svm
+from attnlab import _blas, models, ntk, problems, svm
 from attnlab.svm import _rows
 from attnlab.svm._interior import nuclear
 from attnlab.svm._pivot import pivot, pivot_one
@@ -151,3 +151,61 @@ def test_margins_without_blas_are_the_same(
     assert np.all(without.status == "optimal")
     assert np.all(without.gap <= 1e-9)
     np.testing.assert_allclose(without.W, with_blas.W, rtol=1e-9, atol=1e-9)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """NumPy without BLAS, and the names of what is asked of SciPy's."""
+    real, names = _blas._blas(), []
+
+    class Noted:
+        def __getattr__(self, name: str) -> Any:
+            names.append(name)
+            return getattr(real, name)
+
+    monkeypatch.setattr(_blas, "BLAS", False)
+    monkeypatch.setattr(_blas, "LARGE", 60)
+    monkeypatch.setattr(_blas, "_blas", Noted)
+    return names
+
+
+LAYOUTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "rows": np.ascontiguousarray,
+    "columns": np.asfortranarray,
+    "strided": lambda A: np.repeat(A, 2, axis=-1)[..., ::2],
+}
+
+
+@pytest.mark.parametrize("right", LAYOUTS)
+@pytest.mark.parametrize("left", LAYOUTS)
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3)])
+def test_products_by_scipy(asked: list[str], left: str, right: str, lead: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    A = LAYOUTS[left](rng.normal(size=(*lead, 4, 5)))
+    B = LAYOUTS[right](rng.normal(size=(5, 6)))
+    found = _blas.product(A, B)
+    assert asked == ["dgemm"]
+    np.testing.assert_allclose(found, np.einsum("...ij,jk->...ik", A, B), rtol=1e-13, atol=1e-14)
+    np.testing.assert_array_equal(_blas.product(A.astype(np.float32), B), A.astype("f4") @ B)
+    np.testing.assert_array_equal(_blas.product(A[..., :1, :], B[:, :1]), A[..., :1, :] @ B[:, :1])
+    if not lead:
+        found = _blas.squares(A)
+        assert asked == ["dgemm", "dsyrk"]
+        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(found, np.einsum("ij,kj->ik", A, A), rtol=1e-13)
+        np.testing.assert_allclose(_blas.inner(A, B.T), A @ B, rtol=1e-13, atol=1e-14)
+
+
+def test_gradients_of_an_encoder_by_scipy(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p = problems.gaussian_regression(n=6, T=4, d=5, unit_tokens=True, rng=0)
+    model = models.Encoder(width=30)
+    params = model.init(p, rng=1)
+    loss, grads = model.value_and_grad(params, p)
+    assert len(asked) >= 5
+    assert loss == pytest.approx(np.mean((model.forward(params, p) - p.y) ** 2), rel=1e-12)
+    monkeypatch.setattr(_blas, "BLAS", True)
+    expected = model.value_and_grad(params, p)[1]
+    for name, g in grads.items():
+        np.testing.assert_allclose(g, expected[name], rtol=1e-11, atol=1e-15, err_msg=name)

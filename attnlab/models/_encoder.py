@@ -8,6 +8,7 @@ from typing import overload
 import numpy as np
 
 from attnlab import checks as check
+from attnlab._blas import product
 from attnlab.checks import Array, Rng
 from attnlab.models._base import Params, draws, fit, kind
 from attnlab.models._softmax import centred, softmax
@@ -135,9 +136,10 @@ class Encoder:
     def attention(self, params: Params, problem: SequenceProblem) -> Array:
         """Maps ``[query, key]``, shape ``(..., n, T, T)``."""
         params = self._fitted(params, problem)
-        M = params["W_Q"].swapaxes(-1, -2) @ params["W_K"]
+        M = product(params["W_Q"].swapaxes(-1, -2), params["W_K"])
         X = problem.X
-        return softmax(self.tau0 * ((X @ M[..., None, :, :]) @ X.swapaxes(-1, -2)))
+        turned = product(X, M) if M.ndim == 2 else X @ M[..., None, :, :]
+        return softmax(self.tau0 * (turned @ X.swapaxes(-1, -2)))
 
     def floor(self, problem: SequenceProblem) -> Array:
         """The infimum 0 of the loss where the targets can be fitted."""
@@ -168,8 +170,8 @@ class Encoder:
         gate = (Z > 0.0) * w_O[..., None, None, :]
         rows = (*lead, n * T)
         weighted = (c * r)[..., None, None] * U
-        g_V = gate.reshape(*rows, m).swapaxes(-1, -2) @ weighted.reshape(*rows, d)
-        H = (gate.reshape(*rows, m) @ W_V).reshape(X.shape)
+        g_V = product(gate.reshape(*rows, m).swapaxes(-1, -2), weighted.reshape(*rows, d))
+        H = product(gate.reshape(*rows, m), W_V).reshape(X.shape)
         D = centred(B, H @ X.swapaxes(-1, -2))
         D *= B
         D *= (c * self.tau0) * r[..., None, None]
@@ -189,7 +191,7 @@ class Encoder:
         """Attended tokens ``(..., n, T, d)`` and pre-activations ``(..., n, T, width)``."""
         U = B @ problem.X
         flat = U.reshape(*problem.trials, problem.n * problem.T, problem.d)
-        Z = flat @ params["W_V"].swapaxes(-1, -2)
+        Z = product(flat, params["W_V"].swapaxes(-1, -2))
         return U, Z.reshape(*U.shape[:-1], self.width)
 
     def _fitted(self, params: Params, problem: SequenceProblem) -> Params:

@@ -7,12 +7,12 @@ that is the cheaper way.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
+from attnlab._blas import inner
 from attnlab.checks import Array
 
 PAIRS = 2**20  # token pairs worked on at a time: 8 MB
@@ -21,18 +21,6 @@ THIN = (
     4.0  # what a flop of many products of thin matrices costs, in flops of a large one (measured)
 )
 SWEEPS = 20.0  # what multiplying and summing over token pairs costs, in flops a pair (measured)
-# NumPy in the browser has no BLAS: long sums along rows are faster by einsum there, and as a
-# product with itself costs as much as any other, smaller blocks leave out more of its upper half.
-BLAS = sys.platform != "emscripten"
-PAIRS_WITHOUT = 2**12
-LONG = 64
-
-
-def inner(A: Array, B: Array) -> Array:
-    r"""$AB^\top$ over the last axes."""
-    if BLAS or A.shape[-1] < LONG:
-        return np.asarray(A @ B.swapaxes(-1, -2))
-    return np.asarray(np.einsum("...ik,...jk->...ij", A, B))
 
 
 @dataclass(frozen=True)
@@ -118,8 +106,7 @@ class Outer:
         n, t = self.left.shape[-3:-1]
         m, same = other.left.shape[-3], other is self
         heads = self.left.shape[:-3]
-        pairs = PAIRS if BLAS else PAIRS_WITHOUT
-        block = max(1, int((pairs / max(1, prod(heads))) ** 0.5) // t)
+        block = max(1, int((PAIRS / max(1, prod(heads))) ** 0.5) // t)
         K = np.empty((*heads, n, m))
         for i in range(0, n, block):
             mine = (..., slice(i, i + block), slice(None), slice(None))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from attnlab import checks as check
+from attnlab._blas import product
 from attnlab.checks import Array
 from attnlab.models import Attention, Encoder, MultiHead, Params, centred, fit
 from attnlab.ntk._blocks import Block, Outer, Plain
@@ -121,7 +122,9 @@ class Side:
         few = max(16, CACHED * d // self.X.size)
         for k in range(0, m, few):
             some = (..., slice(k, k + few))
-            Z = (attended @ W_V[..., k : k + few, :].swapaxes(-1, -2)).reshape(*lead, n, T, -1)
+            Z = product(attended, W_V[..., k : k + few, :].swapaxes(-1, -2)).reshape(
+                *lead, n, T, -1
+            )
             np.greater(Z, 0.0, out=opened[some])
             np.maximum(Z, 0.0, out=Z)
             np.add.reduce(Z, axis=-2, out=A[some])
@@ -177,7 +180,7 @@ def encoder_blocks(
 def _root(W: Array) -> Array:
     r"""$R$ with $R^\top R=W^\top W$, as many rows as columns, shape ``(..., d, d)``."""
     try:
-        found = np.asarray(np.linalg.cholesky(W.swapaxes(-1, -2) @ W).swapaxes(-1, -2))
+        found = np.asarray(np.linalg.cholesky(product(W.swapaxes(-1, -2), W)).swapaxes(-1, -2))
     except np.linalg.LinAlgError:  # columns that depend on each other
         found = np.full((1,), np.nan)
     if np.isfinite(found).all():  # WebAssembly's LAPACK gives NaN where others raise

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from attnlab._blas import inner, product
 from attnlab.checks import Array, BoolArray
-from attnlab.ntk._blocks import Outer, costs, inner, token_sums
+from attnlab.ntk._blocks import Outer, costs, token_sums
 
 MANY = 2**18  # gates from which on it pays to look
 FEW = 1 / 32  # of the gates may differ from the first token's
@@ -61,9 +62,9 @@ class Gates:
         if self.split is None:
             left = self.outer.left
             flat = left.reshape(*left.shape[: self.lead], -1, left.shape[-1])
-            return (flat @ W).reshape(self.right.shape)
+            return product(flat, W).reshape(self.right.shape)
         first, changes = self.split
-        return np.asarray((first @ W)[:, None] + (changes @ W).reshape(self.right.shape))
+        return np.asarray(product(first, W)[:, None] + (changes @ W).reshape(self.right.shape))
 
     def gram(self, other: Gates) -> Array:
         """Inner products, shape ``(..., n, n')``."""
