@@ -37,8 +37,7 @@ def solve_nuclear(rows: RankOne, method: str = "auto") -> Answer:
     if left.size == len(rows.left):
         return _by_interior(rows)
     if left.size:
-        for kept, new in zip(answer, _by_interior(rows.take(left)), strict=True):
-            kept[left] = new
+        answer.fill(left, _by_interior(rows.take(left)))
     return answer
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.checks import Array, BoolArray, IntArray
+from attnlab.svm._rows import blas
 
 # Signs are read with this much slack relative to the largest number of their kind: a factor 100
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
@@ -117,35 +118,40 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     return np.zeros(m), False
 
 
-@np.errstate(all="ignore")  # it is only a guess
 def _guess(K: Array, b: Array) -> BoolArray:
+    """A guess of the support where single precision can hold the numbers; else every row."""
+    if not 1e-20 < K.item(0) < 1e20:
+        return np.ones(len(b), bool)
+    with np.errstate(all="ignore"):  # it is only a guess
+        return guess(K.astype(np.float32), b.astype(np.float32))
+
+
+def guess(K: Any, b: Any) -> BoolArray:
     """A support from a few steps of conjugate gradients, restarted where it changes.
 
-    Whatever it is, pivoting goes on from there: it decides how many factorizations that takes.
-    Single precision is enough for it, where it can hold the numbers.
+    Of ``K``, in single precision, one triangle is read. Whatever comes out, pivoting goes on from
+    there: it decides how many factorizations that takes. Warnings are for the caller to silence.
     """
-    size = K.item(0)
-    if not 1e-20 < size < 1e20:
-        return np.ones(len(b), bool)
-    K, b = K.astype(np.float32), b.astype(np.float32)
-    x, slack, inside = np.zeros_like(b), -b, np.ones_like(b)
+    m, few = len(b), blas()
+    ssymv, saxpy, sdot, sscal = few.ssymv, few.saxpy, few.sdot, few.sscal
+    K, flat = K.T, FLAT * K.item(0)
+    S, x, slack, inside = np.ones(m, bool), np.zeros_like(b), -b, np.ones_like(b)
     for steps in STEPS:
         left = -slack * inside
-        direction, square = left, float(left.dot(left))
+        direction, square = left.copy(), sdot(left, left)
         for _ in range(steps):
-            image = K.dot(direction)
-            curved = float(direction.dot(image))
-            if not 0.0 < FLAT * size * square < curved < np.inf:  # nothing left, or singular
+            image = ssymv(1.0, K, direction, lower=1)
+            curved = sdot(direction, image)
+            if not 0.0 < flat * square < curved < np.inf:  # nothing left, or singular
                 break
             length = square / curved
-            x += length * direction
-            image *= length
-            left = left - image
+            x = saxpy(direction, x, m, length)
+            left = saxpy(image, left, m, -length)
             left *= inside
-            before, square = square, float(left.dot(left))
-            direction = (square / before) * direction
-            direction += left
-        slack = K.dot(x) - b
+            before, square = square, sdot(left, left)
+            direction = saxpy(left, sscal(square / before, direction))
+        slack = ssymv(1.0, K, x, lower=1)
+        slack -= b
         S = np.where(inside, x > 0.0, slack < 0.0)
         inside = S.astype(np.float32)
         x *= inside
