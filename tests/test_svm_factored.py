@@ -111,6 +111,42 @@ def test_what_does_not_settle_goes_to_the_interior_point(monkeypatch: pytest.Mon
     same_bits(found, reached)
 
 
+def test_newton_needs_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Hessian with a wrong entry would need many, and a shift that stays is linear."""
+    search, steps = factors._search, [0]
+
+    def counted(*given: Any) -> Any:
+        steps[0] += 1
+        return search(*given)
+
+    monkeypatch.setattr(factors, "_search", counted)
+    for n, T, d, most in ((5, 5, 10, 8.0), (6, 8, 10, 9.0), (12, 4, 16, 10.0)):
+        p = problems.sphere(n=n, T=T, d=d, trials=40, rng=0)
+        steps[0] = 0
+        assert (nuclear._by_factors(rows(p)).status == "optimal").mean() >= 0.95
+        assert steps[0] / 40 <= most
+
+
+@pytest.mark.parametrize("early", [1e-4, 0.1])
+def test_a_last_step_that_settles_nothing_is_not_certified(
+    early: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step that is not looked at again: where it is taken too early the gap says so."""
+    p = problems.sphere(n=5, T=5, d=10, trials=20, rng=0)
+    expected = svm.attention_svm(p, norm="nuc")
+    monkeypatch.setattr(factors, "NEXT", early)
+    left = nuclear._by_factors(rows(p)).status != "optimal"
+    assert left.any()
+    found = svm.attention_svm(p, norm="nuc")
+    assert (found.status == "optimal").all()
+    assert found.gap.max() <= 1e-9
+    np.testing.assert_allclose(found.norm, expected.norm, rtol=2e-9)
+    same_bits(
+        svm.attention_svm(p.trial(left), norm="nuc", method="interior"),
+        svm.attention_svm(p.trial(left), norm="nuc"),
+    )
+
+
 def test_masks() -> None:
     p = problems.causal(n=3, T=4, d=6, trials=8, rng=4)
     found = svm.attention_svm(p, norm="nuc")

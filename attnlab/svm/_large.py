@@ -32,12 +32,12 @@ def by_halves(rows: RankOne) -> tuple[Answer, IntArray]:
     answer = empty(rows.valid.shape, rows.left.shape[3], rows.right.shape[2])
     left = []
     for k in range(len(rows.left)):
-        found: Any = large(rows.left[k], rows.right[k])
+        found = large(rows.left[k], rows.right[k])
         if found is None:
             left.append(k)
             continue
         for kept, new in zip(answer, found, strict=False):
-            kept[k] = new
+            kept[k] = np.asarray(new)
         answer.status[k] = "optimal"
     return answer, np.array(left, int)
 
