@@ -17,7 +17,7 @@ import numpy as np
 
 from attnlab.checks import Array, IntArray
 from attnlab.svm._least_norm import Answer, One, certify_one, empty
-from attnlab.svm._pivot import guess, lapack
+from attnlab.svm._pivot import guess, lapack, ones
 from attnlab.svm._rows import RankOne, blas
 
 ALIKE = 1e4  # largest ratio of squared lengths
@@ -52,8 +52,7 @@ def large(left: Array, right: Array) -> One | None:
     least, most = float(np.minimum.reduce(squares)), float(np.maximum.reduce(squares))
     if not LEAST < least <= most < min(MOST, ALIKE * least):  # or NaN
         return None
-    one = np.ones(m, np.float32)
-    S = guess(K, one)
+    S = guess(K, ones(m))
     for _ in range(EXCHANGES):
         inside = S.nonzero()[0]
         if not inside.size:
@@ -64,7 +63,7 @@ def large(left: Array, right: Array) -> One | None:
         if info:
             return None
         lam = np.zeros(m)
-        lam[inside] = _solved(factor, one[: len(inside)])
+        lam[inside] = _solved(factor, ones(len(inside)))
         for slack in SLACK:
             missing = 1.0 - _margins(left, queries, lam)
             wrong = missing > slack  # off the support, where it counts

@@ -10,7 +10,7 @@ steps of conjugate gradients make a better one.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
 ALONE = 40  # rows from which arithmetic costs more than calls: one system at a time
 MANY = 120  # rows from which a guess costs less than the factorizations that it saves
 FLAT = 1e-6  # curvature, relative to the first, that single precision cannot tell from none
-STEPS = (3, 4, 6)  # of conjugate gradients between guesses of the support
+STEPS = (3, 5, 7)  # of conjugate gradients between guesses of the support
 
 
 def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, BoolArray]:
@@ -135,26 +135,27 @@ def guess(K: Any, b: Any) -> BoolArray:
     m, few = len(b), blas()
     ssymv, saxpy, sdot, sscal = few.ssymv, few.saxpy, few.sdot, few.sscal
     K, flat = K.T, FLAT * K.item(0)
-    S, x, slack, inside = np.ones(m, bool), np.zeros_like(b), -b, np.ones_like(b)
-    for steps in STEPS:
-        left = -slack * inside
+    x, slack, inside = np.zeros(m, np.float32), -b, ones(m)
+    for stage in range(len(STEPS)):
+        left = slack * inside
         direction, square = left.copy(), sdot(left, left)
-        for _ in range(steps):
+        for _ in range(STEPS[stage]):
             image = ssymv(1.0, K, direction, lower=1)
             curved = sdot(direction, image)
             if not 0.0 < flat * square < curved < np.inf:  # nothing left, or singular
                 break
-            length = square / curved
+            length = -square / curved
             x = saxpy(direction, x, m, length)
-            left = saxpy(image, left, m, -length)
-            left *= inside
+            slack = saxpy(image, slack, m, length)  # of every row
+            np.multiply(slack, inside, out=left)
             before, square = square, sdot(left, left)
             direction = saxpy(left, sscal(square / before, direction))
-        slack = ssymv(1.0, K, x, lower=1)
-        slack -= b
-        S = np.where(inside, x > 0.0, slack < 0.0)
-        inside = S.astype(np.float32)
-        x *= inside
+        S: BoolArray = x > slack * (1.0 - inside)  # x is 0 off the support
+        if stage + 1 < len(STEPS):
+            inside = S.astype(np.float32)
+            x *= inside
+            slack = ssymv(1.0, K, x, lower=1)
+            slack -= b
     return S
 
 
@@ -196,6 +197,14 @@ def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array
             last = wrong.nonzero()[0][-1]
             S[last] = not S[last]
     return None
+
+
+@lru_cache(maxsize=64)
+def ones(m: int) -> Any:
+    """In single precision."""
+    one = np.ones(m, np.float32)
+    one.flags.writeable = False
+    return one
 
 
 @cache
