@@ -54,7 +54,9 @@ def large(left: Array, right: Array) -> One | None:
         return None
     S = guess(K, ones(m))
     for _ in range(EXCHANGES):
-        inside = S.nonzero()[0]
+        inside = S.nonzero()[0][
+            ::-1
+        ].copy()  # turns the triangle into the one that is quick to factor
         if not inside.size:
             return None
         # "wrap" because it is quicker than a check of every index
@@ -67,7 +69,7 @@ def large(left: Array, right: Array) -> One | None:
         for slack in SLACK:
             missing = 1.0 - _margins(left, queries, lam)
             wrong = missing > slack  # off the support, where it counts
-            wrong[inside] = K.item(0) * lam[inside] < -slack
+            wrong[inside] = lam[inside] < -slack / K.item(0)
             if np.count_nonzero(wrong):
                 S = S ^ wrong
                 break
@@ -94,10 +96,10 @@ def _certified(left: Array, right: Array, lam: Array, longest: float) -> One | N
 
 
 def _gram(rows: Array, queries: Any) -> Any:
-    """One triangle of the Gram matrix in single precision; the other is 0."""
+    """The lower triangle of the Gram matrix in single precision; the other is 0."""
     m, n = len(rows), len(queries)
     half = rows.astype(np.float32)
-    K = blas().ssyrk(1.0, half.T, trans=1, lower=1).T
+    K = blas().ssyrk(1.0, half.T, trans=1).T
     by_sample = K.reshape(n, m // n, m)  # a view
     by_sample *= queries.repeat(m // n, axis=1)[:, None]
     return K

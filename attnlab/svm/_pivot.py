@@ -129,8 +129,8 @@ def _guess(K: Array, b: Array) -> BoolArray:
 def guess(K: Any, b: Any) -> BoolArray:
     """A support from a few steps of conjugate gradients, restarted where it changes.
 
-    Of ``K``, in single precision, one triangle is read. Whatever comes out, pivoting goes on from
-    there: it decides how many factorizations that takes. Warnings are for the caller to silence.
+    Of ``K``, in single precision, the lower triangle is read. Whatever comes out, pivoting goes on
+    from there: it decides how many factorizations that takes. The caller silences warnings.
     """
     m, few = len(b), blas()
     ssymv, saxpy, sdot, sscal = few.ssymv, few.saxpy, few.sdot, few.sscal
@@ -140,7 +140,7 @@ def guess(K: Any, b: Any) -> BoolArray:
         left = slack * inside
         direction, square = left.copy(), sdot(left, left)
         for _ in range(STEPS[stage]):
-            image = ssymv(1.0, K, direction, lower=1)
+            image = ssymv(1.0, K, direction)
             curved = sdot(direction, image)
             if not 0.0 < flat * square < curved < np.inf:  # nothing left, or singular
                 break
@@ -154,7 +154,7 @@ def guess(K: Any, b: Any) -> BoolArray:
         if stage + 1 < len(STEPS):
             inside = S.astype(np.float32)
             x *= inside
-            slack = ssymv(1.0, K, x, lower=1)
+            slack = ssymv(1.0, K, x)
             slack -= b
     return S
 

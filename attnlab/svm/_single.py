@@ -39,12 +39,14 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     keep[own] = False
     others = keep.nonzero()[0]
     tokens = problem.X.reshape(n * T, d)
-    left = tokens.take(own.take(owner), 0)
-    left -= tokens.take(others, 0)
+    left = tokens.take(others, 0)
     if small:
+        np.subtract(tokens.take(own.take(owner), 0), left, out=left)
         found = _small(left, problem.z.take(owner, 0), everything, one)
     else:
-        found = large(left.reshape(n, T - 1, d), problem.z)
+        left = left.reshape(n, T - 1, d)
+        np.subtract(tokens.take(own, 0)[:, None], left, out=left)
+        found = large(left, problem.z)
     return None if found is None else _margin(found, others, (n, T))
 
 
