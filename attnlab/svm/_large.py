@@ -17,12 +17,11 @@ import numpy as np
 
 from attnlab.checks import Array, IntArray
 from attnlab.svm._least_norm import Answer, One, certify_one, empty
-from attnlab.svm._pivot import guess, lapack, ones
+from attnlab.svm._pivot import PATIENCE, guess, lapack, ones
 from attnlab.svm._rows import RankOne, blas
 
 ALIKE = 1e4  # largest ratio of squared lengths
 LEAST, MOST = 1e-18, 1e18  # of squared lengths: what single precision holds with room
-EXCHANGES = 6  # a guess needs one or two
 # signs are read with this much slack: before the first correction, the second, the third
 SLACK = (1e-4, 1e-8, 1e-11)
 
@@ -52,8 +51,8 @@ def large(left: Array, right: Array) -> One | None:
     least, most = float(np.minimum.reduce(squares)), float(np.maximum.reduce(squares))
     if not LEAST < least <= most < min(MOST, ALIKE * least):  # or NaN
         return None
-    S = guess(K, ones(m))
-    for _ in range(EXCHANGES):
+    S, fewest, patience = guess(K, ones(m)), m + 1, PATIENCE
+    while patience:
         inside = S.nonzero()[0][
             ::-1
         ].copy()  # turns the triangle into the one that is quick to factor
@@ -70,7 +69,9 @@ def large(left: Array, right: Array) -> One | None:
             missing = 1.0 - _margins(left, queries, lam)
             wrong = missing > slack  # off the support, where it counts
             wrong[inside] = lam[inside] < -slack / K.item(0)
-            if np.count_nonzero(wrong):
+            count = int(np.count_nonzero(wrong))
+            if count:
+                fewest, patience = (count, PATIENCE) if count < fewest else (fewest, patience - 1)
                 S = S ^ wrong
                 break
             lam[inside] += _solved(factor, missing[inside].astype(np.float32))
