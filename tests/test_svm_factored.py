@@ -13,6 +13,7 @@ from attnlab import problems, svm
 pivoting: Any = importlib.import_module("attnlab.svm._pivot")
 factors: Any = importlib.import_module("attnlab.svm._factored")
 nuclear: Any = importlib.import_module("attnlab.svm._nuclear")
+large: Any = importlib.import_module("attnlab.svm._large")
 single: Any = importlib.import_module("attnlab.svm._single")
 attention: Any = importlib.import_module("attnlab.svm._attention")
 
@@ -108,6 +109,42 @@ def test_what_does_not_settle_goes_to_the_interior_point(monkeypatch: pytest.Mon
     found = svm.attention_svm(p, norm="nuc")
     assert calls[0] == 6
     same_bits(found, reached)
+
+
+def test_newton_needs_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Hessian with a wrong entry would need many, and a shift that stays is linear."""
+    search, steps = factors._search, [0]
+
+    def counted(*given: Any) -> Any:
+        steps[0] += 1
+        return search(*given)
+
+    monkeypatch.setattr(factors, "_search", counted)
+    for n, T, d, most in ((5, 5, 10, 8.0), (6, 8, 10, 9.0), (12, 4, 16, 10.0)):
+        p = problems.sphere(n=n, T=T, d=d, trials=40, rng=0)
+        steps[0] = 0
+        assert (nuclear._by_factors(rows(p)).status == "optimal").mean() >= 0.95
+        assert steps[0] / 40 <= most
+
+
+@pytest.mark.parametrize("early", [1e-4, 0.1])
+def test_a_last_step_that_settles_nothing_is_not_certified(
+    early: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step that is not looked at again: where it is taken too early the gap says so."""
+    p = problems.sphere(n=5, T=5, d=10, trials=20, rng=0)
+    expected = svm.attention_svm(p, norm="nuc")
+    monkeypatch.setattr(factors, "NEXT", early)
+    left = nuclear._by_factors(rows(p)).status != "optimal"
+    assert left.any()
+    found = svm.attention_svm(p, norm="nuc")
+    assert (found.status == "optimal").all()
+    assert found.gap.max() <= 1e-9
+    np.testing.assert_allclose(found.norm, expected.norm, rtol=2e-9)
+    same_bits(
+        svm.attention_svm(p.trial(left), norm="nuc", method="interior"),
+        svm.attention_svm(p.trial(left), norm="nuc"),
+    )
 
 
 def test_masks() -> None:
@@ -281,12 +318,14 @@ def test_whatever_the_guess_the_answer_is_the_same(
         calls[0] += 1
         return support.copy()
 
-    monkeypatch.setattr(pivoting, "_guess", given)
-    found = svm.attention_svm(p)
-    assert calls[0] == 1
-    assert found.status == "optimal"
-    np.testing.assert_allclose(found.W, expected.W, atol=1e-12)
-    np.testing.assert_array_equal(found.multipliers.ravel() > 0.0, right)
+    for module, name, method in ((large, "guess", "auto"), (pivoting, "_guess", "pivot")):
+        calls[0] = 0
+        monkeypatch.setattr(module, name, given)
+        found = svm.attention_svm(p, method=method)
+        assert calls[0] == 1
+        assert found.status == "optimal"
+        np.testing.assert_allclose(found.W, expected.W, atol=1e-11)
+        np.testing.assert_array_equal(found.multipliers.ravel() > 0.0, right)
 
 
 @pytest.mark.filterwarnings("error")
@@ -305,6 +344,112 @@ def test_guesses_of_what_is_singular_or_of_any_size() -> None:
         assert pivoting._guess(singular, one).shape == (m,)
         lam, right = pivoting.pivot_one(singular, one, np.ones(m, bool))
         assert not right or (singular @ lam >= 1.0 - 1e-9).all()
+
+
+# -- one large instance in the Frobenius norm -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shape", [(20, 10, 100), (20, 10, 40), (13, 11, 60), (16, 10, 16), (40, 8, 60)], ids=str
+)
+def test_single_precision_and_a_correction_are_the_general_way(
+    shape: tuple[int, int, int],
+) -> None:
+    n, T, d = shape
+    p = problems.sphere(n=n, T=T, d=d, trials=8, rng=d)
+    sent: list[int] = []
+    for k in range(8):
+        q = p.trial(k)
+        sent.append(single.single(q, q.optimal) is not None)
+        found, other = svm.attention_svm(q), svm.attention_svm(q, method="pivot")
+        assert found.status == other.status == "optimal"
+        assert found.gap <= 1e-9
+        size = float(other.norm)
+        np.testing.assert_allclose(found.W, other.W, atol=1e-8 * size)
+        np.testing.assert_allclose(found.norm, other.norm, rtol=1e-9)
+        np.testing.assert_allclose(found.margins, other.margins, atol=1e-8)
+        most = float(other.multipliers.max())
+        np.testing.assert_allclose(found.multipliers, other.multipliers, atol=1e-7 * most)
+        best = np.arange(T) == q.optimal[:, None]
+        assert found.margins[~best].min() >= 1.0
+        assert not found.margins[best].any()
+        # the certificate from nothing but the data: margins, and the sum that W is
+        D = np.take_along_axis(q.X, q.optimal[:, None, None], axis=1) - q.X
+        np.testing.assert_allclose(
+            np.einsum("ntd,de,ne->nt", D, found.W, q.z), found.margins, atol=1e-12
+        )
+        total = np.einsum("nt,ntd,ne->de", found.multipliers, D, q.z)
+        np.testing.assert_allclose(total, found.W, atol=1e-8 * size)
+        assert 1.0 - found.multipliers.sum() / (np.linalg.norm(total) * found.norm) <= 1e-9
+    assert all(sent)
+
+
+def hard(kind: str) -> problems.TokenProblem:
+    """Eight trials of 132 constraints; the third and the seventh are spoiled."""
+    p = problems.sphere(n=12, T=12, d=80, trials=8, rng=5)
+    X, z = np.array(p.X), np.array(p.z)
+    for k in (2, 6):
+        best = p.optimal[k, 0]
+        first, second = (t for t in range(3) if t != best) if best < 3 else (0, 1)
+        if kind == "twins":
+            X[k, 0, first] = X[k, 0, second]
+        elif kind == "equal":
+            X[k, 0, first] = X[k, 0, best]
+        elif kind == "opposite":  # their differences contradict each other
+            X[k, 0, first] = 2.0 * X[k, 0, best] - X[k, 0, second]
+        elif kind == "flat":  # tokens in a plane, and one query
+            X[k, :, :, 2:] = 0.0
+            z[k, 1:] = z[k, 0]
+        else:
+            low, high = {"long": (1.0, 1e5), "wide": (1e-3, 1e3), "tiny": (1e-60, 1e-60)}[kind]
+            X[k] *= np.geomspace(low, high, 12)[:, None, None]
+    return problems.TokenProblem(X, z, p.y, p.v)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("kind", ["twins", "equal", "opposite", "flat", "long", "wide", "tiny"])
+def test_large_systems_that_single_precision_cannot_solve(kind: str) -> None:
+    """The general way's verdict, and the others keep their bits."""
+    p = hard(kind)
+    chosen = problems.sphere(n=12, T=12, d=80, trials=8, rng=5).optimal
+    found = svm.attention_svm(p, chosen)
+    other = svm.attention_svm(p, chosen, method="pivot")
+    np.testing.assert_array_equal(found.status, other.status)
+    good = found.status == "optimal"
+    assert found.gap[good].max() <= 1e-9
+    assert good.sum() == (6 if kind in ("equal", "opposite", "flat") else 8)
+    np.testing.assert_allclose(found.norm[good], other.norm[good], rtol=2e-9)
+    for k in range(8):
+        if good[k]:
+            same_bits(svm.attention_svm(p.trial(k), chosen[k]), found, k)
+        else:
+            with pytest.raises(svm.InfeasibleMargin) as caught:
+                svm.attention_svm(p.trial(k), chosen[k])
+            same_bits(caught.value.margin, found, k)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("wrong", [0.0, 1.0, -1.0, 1e30, np.nan, np.inf])
+def test_what_single_precision_says_is_not_trusted(
+    wrong: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nonsense instead of multipliers, also of the correction: the general way's bits."""
+    p = problems.sphere(n=16, T=10, d=60, rng=3)
+    expected = svm.attention_svm(p, method="pivot")
+    solved, calls = large._solved, [0]
+
+    for right in (0, 1):  # solves that are as they should be
+
+        def spoiled(factor: Any, b: Any, right: int = right) -> Any:
+            calls[0] += 1
+            return solved(factor, b) if calls[0] <= right else b * 0.0 + np.float32(wrong)
+
+        calls[0] = 0
+        monkeypatch.setattr(large, "_solved", spoiled)
+        found = svm.attention_svm(p)
+        assert calls[0] > right
+        assert found.status == "optimal"
+        same_bits(found, expected)
 
 
 @pytest.mark.parametrize("shape", [(11, 7, 12), (12, 12, 80)], ids=str)

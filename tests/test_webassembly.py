@@ -143,9 +143,9 @@ def test_margins_without_blas_are_the_same(
     p = problems.sphere(n=9, T=11, d=80, trials=trials, rng=0)
     with_blas = svm.attention_svm(p)
     asked = []
-    half = _rows._half_square()
+    blas = _rows.blas()
     monkeypatch.setattr(_rows, "BLAS", False)
-    monkeypatch.setattr(_rows, "_half_square", lambda: asked.append(1) or half)
+    monkeypatch.setattr(_rows, "blas", lambda: asked.append(1) or blas)
     without = svm.attention_svm(p)
     assert len(asked) == (trials or 1)
     assert np.all(without.status == "optimal")

@@ -10,8 +10,10 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.problems import TokenProblem, selection
+from attnlab.svm._large import by_halves
 from attnlab.svm._least_norm import Answer, solve
 from attnlab.svm._margin import InfeasibleMargin, Margin
+from attnlab.svm._pivot import MANY
 from attnlab.svm._rows import Dense, RankOne
 from attnlab.svm._single import single
 
@@ -58,11 +60,26 @@ def attention_svm(
         fits = "'pivot', 'nnls'" if norm == "fro" else "'interior'"
         raise check.fail("method", f"'auto', {fits} or 'cvxpy' for norm {norm!r}", method)
     alpha = selection(problem, tokens)
-    if problem.X.ndim == 3 and norm == "fro" and method == "auto" and problem.mask is None:
+    quick = norm == "fro" and method == "auto"
+    if quick and problem.X.ndim == 3 and problem.mask is None:
         found = single(problem, alpha)
         if found is not None:
             return found
+        quick = False
     rows, others = rows_of(problem, alpha)
+    if quick and rows.full and rows.valid.shape[1] >= MANY:
+        answer, left = by_halves(rows)
+        if left.size:
+            answer.fill(left, _general(rows.take(left), norm, method))
+    else:
+        answer = _general(rows, norm, method)
+    flat = alpha.reshape(-1, problem.n)
+    counted = None if problem.mask is None else problem.mask.reshape(-1, problem.n, problem.T)
+    return present(problem, answer, flat, others, norm, counted)
+
+
+def _general(rows: RankOne, norm: str, method: str) -> Answer:
+    """Answers by any method, for features of any size."""
     factor: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
         plain = rows.span[0] > 1e-70 and rows.span[1] < 1e70
@@ -78,11 +95,7 @@ def attention_svm(
         answer = solve_nuclear(rows, method)
     else:
         answer = solve(rows, method)
-    if factor is not None:
-        answer = _untamed(answer, rows, factor)
-    flat = alpha.reshape(-1, problem.n)
-    counted = None if problem.mask is None else problem.mask.reshape(-1, problem.n, problem.T)
-    return present(problem, answer, flat, others, norm, counted)
+    return answer if factor is None else _untamed(answer, rows, factor)
 
 
 def decoder_svm(*, x: Any, y: Any) -> Margin:

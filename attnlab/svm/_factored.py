@@ -10,27 +10,32 @@ Block pivoting solves the inner problem exactly, support and all, from the suppo
 step. With $M=\sum\lambda_kd_kz_k^\top$ and rows $J_k=M^\top d_k(Q^\top z_k)^\top+
 z_k(Q^\top M^\top d_k)^\top$ on the support, gradient and Hessian are $Q-M^\top MQ$ and
 $(I-M^\top M)\otimes I+J^\top K_Q^{-1}J$. The first term is what must not be negative at the end
-($\|M\|_2\le1$ is the dual certificate), and is replaced by its absolute value on the way: what is
-a saddle is left along the right side. Columns of $Q$ that die out are dropped, and one is added
-where a factor with too few of them has settled. Nothing here is trusted: the caller certifies.
+($\|M\|_2\le1$ is the dual certificate); where its lowest eigenvalue is, the Hessian is shifted by
+more than that on the way. Columns of $Q$ that die out are dropped, and one is added where a factor
+with too few of them has settled. Nothing here is trusted: the caller certifies.
 
-Reference: svm, Lemma 15 (the factors); Dauphin et al., "Identifying and attacking the saddle
-point problem in high-dimensional non-convex optimization", 2014 (the absolute value).
+Reference: svm, Lemma 15 (the factors).
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.svm._pivot import exchange, lapack
+from attnlab.svm._rows import blas
 
 SETTLED = 1e-11  # gradient relative to Q; the gap is of its order
+NEXT = 2e-6  # gradient that one more step, which squares it, settles
 NEARLY = 1e-7  # no step leads down from here: rounding, so that the certificate may decide
 DEAD = 1e-3  # a column whose square is this part of the largest is dropped
+ALIVE = 1e-3  # gradient below which the columns that are there are those that stay
+SHIFT = 1.5  # what is added to the Hessian, relative to its lowest curvature where negative
 RIDGE = 3e-9  # rotations of Q change nothing: there the Hessian, a pure number, is singular
 FIRST, STEPS, ESCAPES = 4, 40, 4
 SHORTEST = 1e-3
@@ -48,6 +53,7 @@ class Inner(NamedTuple):
     inside: IntArray  # the support
     factor: Array  # lower Cholesky factor of K on it
     S: BoolArray  # the support as a mask
+    square: float  # of the length of Q
     value: float
 
 
@@ -62,57 +68,75 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
     if now is None:
         return None
     dead, escapes = DEAD, 0
-    eye = np.eye(q)
-    dsyevd, dposv, dtrtrs = lapack().dsyevd, lapack().dposv, lapack().dtrtrs
+    eye, entries = _eye(q), np.zeros(q * q + 1)  # of A, and a 0
+    A = entries[:-1].reshape(q, q)
+    dsyevd, dposv, dtrtrs, dsyrk = lapack().dsyevd, lapack().dposv, lapack().dtrtrs, blas().dsyrk
     for _ in range(STEPS):
         Q, inside = now.Q, now.inside
         r = Q.shape[1]
         z = Z.take(inside, 0)
         weighted = now.lam[:, None] * z
         T = DD.take(inside, 0).take(inside, 1).dot(weighted)  # rows M' d
-        A = eye - weighted.T.dot(T)
+        np.subtract(eye, weighted.T.dot(T), out=A)
         g = A.dot(Q)
-        small = float(np.vdot(g, g)) / float(np.vdot(Q, Q))
-        curvature, V, bad = dsyevd(A)
+        small = float(np.vdot(g, g)) / now.square
+        curvature, _, bad = dsyevd(A, 0)
         if bad or not small < np.inf:
             return None
-        lowest = float(curvature[0])
+        lowest = curvature.item(0)
         if small < SETTLED**2 and (lowest > -NEGATIVE or escapes == ESCAPES):
             return _whole(now, m)
         if lowest < -NEGATIVE and small < (MISSING * lowest) ** 2 and escapes < ESCAPES:
             escapes, dead = escapes + 1, 0.0
-            new = MUCH * sqrt(np.vdot(Q, Q) / r) * V[:, :1]
+            new = MUCH * sqrt(now.square / r) * dsyevd(A)[1][:, :1]
             then = _search(DD, Z, one, now, np.hstack([Q, 0.0 * new]), np.hstack([0.0 * Q, new]))
             if then is None:
                 return _whole(now, m)
             now = then
             continue
-        zq = now.ZQ.take(inside, 0)
-        if dead and r > 1:
+        if dead and r > 1 and small > ALIVE**2:
             size, turn, bad = dsyevd(Q.T.dot(Q))
-            alive = int(np.count_nonzero(size > dead * size[-1]))
-            if alive < r and not bad:
-                turn = turn[:, r - alive :]
-                Q, g, zq, r = Q.dot(turn), g.dot(turn), zq.dot(turn), alive
-        J = zq[:, :, None] * T[:, None]  # unknowns column by column of Q
-        J += T.dot(Q)[:, :, None] * z[:, None]
-        J = J.reshape(len(inside), r * q)
+            least = dead * size.item(-1)
+            if size.item(0) <= least and not bad:
+                turn = turn[:, size > least]
+                Q, g, r = Q.dot(turn), g.dot(turn), turn.shape[1]
+        column, row, blocks = _unknowns(q, r)
+        wide = Q.take(column, 1)
+        J = z.dot(wide) * T.take(row, 1)
+        J += T.dot(wide) * z.take(row, 1)
         half = dtrtrs(now.factor, J, 1)[0]
-        H = half.T.dot(half)
-        blocks = np.einsum("aiaj->aij", H.reshape(r, q, r, q))  # a view: those of kron(I, |A|)
-        blocks += (V * (abs(curvature) + RIDGE)).dot(V.T)
-        _, step, bad = dposv(H.T, g.T.reshape(-1), 1, 1)
+        entries[: -1 : q + 1] += RIDGE - SHIFT * min(0.0, lowest)
+        H = dsyrk(1.0, half, 1.0, entries.take(blocks).T, 1, 1, 1)  # onto kron(I, A)
+        _, step, bad = dposv(H, g.T.reshape(-1), 1, 1)
         then = None if bad else _search(DD, Z, one, now, Q, -step.reshape(r, q).T)
         if then is None:
             return _whole(now, m) if small < NEARLY**2 else None
+        if small < NEXT**2 and lowest > -NEXT:
+            return _whole(then, m)
         now = then
     return None
 
 
+@lru_cache(maxsize=64)
+def _eye(q: int) -> Array:
+    return check.seal(np.eye(q))
+
+
+@lru_cache(maxsize=64)
+def _unknowns(q: int, r: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Of the entries of Q, column by column: column, row; and where kron(I, A) has which of A.
+
+    Beside the diagonal blocks it has the 0 that comes after them.
+    """
+    column, row = divmod(np.arange(q * r), q)
+    blocks = np.where(column[:, None] == column, q * row[:, None] + row, q * q)
+    return check.seal(column), check.seal(row), check.seal(blocks)
+
+
 def _start(DD: Array, Z: Array, one: Array) -> Inner | None:
     """From the Frobenius answer: Q its right singular vectors, at the best scale."""
-    m, q = Z.shape
-    solved = exchange(DD * Z.dot(Z.T), one, np.ones(m, bool))
+    q = Z.shape[1]
+    solved = exchange(DD * Z.dot(Z.T), one, one > 0.0)
     if solved is None:
         return None
     lam, inside, _, S = solved
@@ -128,11 +152,10 @@ def _start(DD: Array, Z: Array, one: Array) -> Inner | None:
     if start is None:
         return None
     # c Q asks for lam / c^2: the best c makes both halves of the value equal
-    Q, ZQ, lam, inside, factor, S, _ = start
-    square = sqrt(float(np.add.reduce(lam)) / float(np.vdot(Q, Q)))
+    Q, ZQ, lam, inside, factor, S, size, _ = start
+    square = sqrt(float(np.add.reduce(lam)) / size)
     c = sqrt(square)
-    value = square * float(np.vdot(Q, Q))
-    return Inner(c * Q, c * ZQ, lam / square, inside, c * factor, S, value)
+    return Inner(c * Q, c * ZQ, lam / square, inside, c * factor, S, square * size, square * size)
 
 
 def _inner(DD: Array, Z: Array, one: Array, Q: Array, S: BoolArray) -> Inner | None:
@@ -143,8 +166,9 @@ def _inner(DD: Array, Z: Array, one: Array, Q: Array, S: BoolArray) -> Inner | N
     if solved is None:
         return None
     lam, inside, factor, S = solved
-    value = 0.5 * float(np.vdot(Q, Q) + lam.dot(one[: len(lam)]))
-    return Inner(Q, ZQ, lam, inside, factor, S, value)
+    square = float(np.vdot(Q, Q))
+    value = 0.5 * (square + float(lam.dot(one[: len(lam)])))
+    return Inner(Q, ZQ, lam, inside, factor, S, square, value)
 
 
 def _search(DD: Array, Z: Array, one: Array, now: Inner, Q: Array, step: Array) -> Inner | None:

@@ -37,8 +37,7 @@ def solve_nuclear(rows: RankOne, method: str = "auto") -> Answer:
     if left.size == len(rows.left):
         return _by_interior(rows)
     if left.size:
-        for kept, new in zip(answer, _by_interior(rows.take(left)), strict=True):
-            kept[left] = new
+        answer.fill(left, _by_interior(rows.take(left)))
     return answer
 
 
@@ -54,36 +53,26 @@ def _by_factors(rows: RankOne) -> Answer:
     DD = flat @ flat.swapaxes(1, 2)
     Z = coordinates.repeat(t, axis=1)
     squares = DD.diagonal(axis1=1, axis2=2) * np.add.reduce(Z * Z, axis=2)
+    least = np.minimum.reduce(squares if rows.full else np.where(rows.valid, squares, np.inf), 1)
+    most = np.maximum.reduce(squares if rows.full else np.where(rows.valid, squares, 0.0), 1)
     lam, square = np.zeros((B, m)), np.zeros((B, Z.shape[2], Z.shape[2]))
     done = np.zeros(B, bool)
     one = np.ones(m)
-    for k in range(B):
+    # False for NaN, and where no row counts
+    for k in ((least > 0.0) & (most < ALIKE**2 * least) & (most > 0.0)).nonzero()[0].tolist():
         if rows.full:
-            found = _one(DD[k], Z[k], squares[k], one)
+            found = factored(DD[k], Z[k], one)
             if found is not None:
                 lam[k], square[k] = found
                 done[k] = True
             continue
         here = rows.valid[k].nonzero()[0]
         part = DD[k].take(here, 0).take(here, 1)
-        found = _one(part, Z[k].take(here, 0), squares[k].take(here), one[: len(here)])
+        found = factored(part, Z[k].take(here, 0), one[: len(here)])
         if found is not None:
             lam[k, here], square[k] = found
             done[k] = True
     return _certified(rows, lam, square, E, done)
-
-
-def _one(DD: Array, Z: Array, squares: Array, one: Array) -> tuple[Array, Array] | None:
-    """One system, unless its features are of too different lengths."""
-    if not len(one):
-        return None
-    least, most = float(np.minimum.reduce(squares)), float(np.maximum.reduce(squares))
-    if not 0.0 < least <= most < ALIKE**2 * least:  # or NaN
-        return None
-    found = factored(DD, Z, one)
-    if found is None or not np.isfinite(np.vdot(found[0], found[0]) + np.trace(found[1])):
-        return None
-    return found
 
 
 def _coordinates(queries: Array) -> tuple[Array, Array]:
@@ -98,6 +87,10 @@ def _coordinates(queries: Array) -> tuple[Array, Array]:
 def _certified(rows: RankOne, lam: Array, square: Array, E: Array, done: BoolArray) -> Answer:
     r"""$W=MQQ^\top$ scaled to smallest margin 1 against $\lambda$ scaled to $\|M\|_2=1$."""
     B = len(lam)
+    finite = np.isfinite(np.add.reduce(lam, axis=1) + square.trace(axis1=1, axis2=2))
+    if not finite.all():
+        lam[~finite], square[~finite] = 0.0, 0.0
+        done &= finite
     sides = np.empty((2, B, rows.left.shape[3], E.shape[1]))
     np.matmul(rows.combine(lam), E.swapaxes(1, 2), out=sides[0])
     np.matmul(sides[0], square, out=sides[1])

@@ -10,12 +10,13 @@ steps of conjugate gradients make a better one.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
 from attnlab.checks import Array, BoolArray, IntArray
+from attnlab.svm._rows import blas
 
 # Signs are read with this much slack relative to the largest number of their kind: a factor 100
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
@@ -28,7 +29,7 @@ PATIENCE = 3  # block exchanges without progress before Murty's rule takes over
 ALONE = 40  # rows from which arithmetic costs more than calls: one system at a time
 MANY = 120  # rows from which a guess costs less than the factorizations that it saves
 FLAT = 1e-6  # curvature, relative to the first, that single precision cannot tell from none
-STEPS = (3, 4, 6)  # of conjugate gradients between guesses of the support
+STEPS = (3, 5, 7)  # of conjugate gradients between guesses of the support
 
 
 def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array, BoolArray]:
@@ -117,38 +118,44 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
     return np.zeros(m), False
 
 
-@np.errstate(all="ignore")  # it is only a guess
 def _guess(K: Array, b: Array) -> BoolArray:
+    """A guess of the support where single precision can hold the numbers; else every row."""
+    if not 1e-20 < K.item(0) < 1e20:
+        return np.ones(len(b), bool)
+    with np.errstate(all="ignore"):  # it is only a guess
+        return guess(K.astype(np.float32), b.astype(np.float32))
+
+
+def guess(K: Any, b: Any) -> BoolArray:
     """A support from a few steps of conjugate gradients, restarted where it changes.
 
-    Whatever it is, pivoting goes on from there: it decides how many factorizations that takes.
-    Single precision is enough for it, where it can hold the numbers.
+    Of ``K``, in single precision, the lower triangle is read. Whatever comes out, pivoting goes on
+    from there: it decides how many factorizations that takes. The caller silences warnings.
     """
-    size = K.item(0)
-    if not 1e-20 < size < 1e20:
-        return np.ones(len(b), bool)
-    K, b = K.astype(np.float32), b.astype(np.float32)
-    x, slack, inside = np.zeros_like(b), -b, np.ones_like(b)
-    for steps in STEPS:
-        left = -slack * inside
-        direction, square = left, float(left.dot(left))
-        for _ in range(steps):
-            image = K.dot(direction)
-            curved = float(direction.dot(image))
-            if not 0.0 < FLAT * size * square < curved < np.inf:  # nothing left, or singular
+    m, few = len(b), blas()
+    ssymv, saxpy, sdot, sscal = few.ssymv, few.saxpy, few.sdot, few.sscal
+    K, flat = K.T, FLAT * K.item(0)
+    x, slack, inside = np.zeros(m, np.float32), -b, ones(m)
+    for stage in range(len(STEPS)):
+        left = slack * inside
+        direction, square = left.copy(), sdot(left, left)
+        for _ in range(STEPS[stage]):
+            image = ssymv(1.0, K, direction)
+            curved = sdot(direction, image)
+            if not 0.0 < flat * square < curved < np.inf:  # nothing left, or singular
                 break
-            length = square / curved
-            x += length * direction
-            image *= length
-            left = left - image
-            left *= inside
-            before, square = square, float(left.dot(left))
-            direction = (square / before) * direction
-            direction += left
-        slack = K.dot(x) - b
-        S = np.where(inside, x > 0.0, slack < 0.0)
-        inside = S.astype(np.float32)
-        x *= inside
+            length = -square / curved
+            x = saxpy(direction, x, m, length)
+            slack = saxpy(image, slack, m, length)  # of every row
+            np.multiply(slack, inside, out=left)
+            before, square = square, sdot(left, left)
+            direction = saxpy(left, sscal(square / before, direction))
+        S: BoolArray = x > slack * (1.0 - inside)  # x is 0 off the support
+        if stage + 1 < len(STEPS):
+            inside = S.astype(np.float32)
+            x *= inside
+            slack = ssymv(1.0, K, x)
+            slack -= b
     return S
 
 
@@ -190,6 +197,14 @@ def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array
             last = wrong.nonzero()[0][-1]
             S[last] = not S[last]
     return None
+
+
+@lru_cache(maxsize=64)
+def ones(m: int) -> Any:
+    """In single precision."""
+    one = np.ones(m, np.float32)
+    one.flags.writeable = False
+    return one
 
 
 @cache

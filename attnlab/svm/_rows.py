@@ -192,10 +192,10 @@ class Dense(_Shared):
 
 
 @cache
-def _half_square() -> Any:
-    from scipy.linalg.blas import dsyrk
+def blas() -> Any:
+    from scipy.linalg import blas
 
-    return dsyrk
+    return blas
 
 
 def _squares(rows: Array) -> Array:
@@ -205,7 +205,7 @@ def _squares(rows: Array) -> Array:
         return np.asarray(rows @ rows.swapaxes(1, 2))
     found = np.empty((B, m, m))
     for each, K in zip(rows, found, strict=True):
-        half = _half_square()(1.0, each.T, trans=1)  # the other triangle is 0
+        half = blas().dsyrk(1.0, each.T, trans=1)  # the other triangle is 0
         np.add(half, half.T, out=K)
         K.reshape(-1)[:: m + 1] *= 0.5
     return found

@@ -14,22 +14,24 @@ from math import sqrt
 import numpy as np
 
 from attnlab import checks as check
-from attnlab.checks import GAP, Array, BoolArray, IntArray
+from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.problems import TokenProblem
+from attnlab.svm._large import large
+from attnlab.svm._least_norm import One, certify_one
 from attnlab.svm._margin import Margin
-from attnlab.svm._pivot import exchange
+from attnlab.svm._pivot import MANY, exchange
 
 SMALL = 64  # most constraints, and most features; above, arithmetic is what costs
 ALIKE = 1e4  # largest ratio of squared lengths
 ZERO = np.array(0.0)  # an array: a number is made one at every call
-ROUNDING = float(np.finfo(np.float64).eps)
 
 
 def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     """The certified answer of one instance without a mask, or None: the general way is asked."""
     n, T, d = problem.X.shape
     m = n * (T - 1)
-    if not (0 < m <= SMALL and d <= SMALL):
+    small = 0 < m <= SMALL and d <= SMALL
+    if not small and m < MANY:
         return None
     first, owner, all_tokens, everything, one = _constants(n, T)
     own = first + alpha
@@ -37,9 +39,18 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     keep[own] = False
     others = keep.nonzero()[0]
     tokens = problem.X.reshape(n * T, d)
-    left = tokens.take(own.take(owner), 0)
-    left -= tokens.take(others, 0)
-    right = problem.z.take(owner, 0)
+    left = tokens.take(others, 0)
+    if small:
+        np.subtract(tokens.take(own.take(owner), 0), left, out=left)
+        found = _small(left, problem.z.take(owner, 0), everything, one)
+    else:
+        left = left.reshape(n, T - 1, d)
+        np.subtract(tokens.take(own, 0)[:, None], left, out=left)
+        found = large(left, problem.z)
+    return None if found is None else _margin(found, others, (n, T))
+
+
+def _small(left: Array, right: Array, everything: BoolArray, one: Array) -> One | None:
     K = left.dot(left.T)
     K *= right.dot(right.T)
     squares = K.diagonal().tolist()
@@ -50,9 +61,11 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     if solved is None:
         return None
     found, inside, _, _ = solved
-    lam = np.zeros(m)
+    lam = np.zeros(len(one))
     lam[inside] = np.maximum(found, ZERO)
-    return _certified(left, right, lam, one, sqrt(most), others, (n, T))
+    W = (left.T * lam).dot(right)
+    margins = np.vecdot(left.dot(W), right)
+    return certify_one(W, margins, lam, (min(margins.tolist()), float(lam.dot(one))), sqrt(most))
 
 
 @lru_cache(maxsize=64)
@@ -68,39 +81,16 @@ def _constants(n: int, T: int) -> tuple[IntArray, IntArray, BoolArray, BoolArray
     )
 
 
-def _certified(
-    left: Array,
-    right: Array,
-    lam: Array,
-    one: Array,
-    longest: float,
-    others: IntArray,
-    shape: tuple[int, int],
-) -> Margin | None:
-    """The answer scaled to smallest margin 1, if its gap is small; see `_least_norm.certify`.
-
-    Rounding is charged at the length of the longest row: never less than there.
-    """
-    n, T = shape
-    W = (left.T * lam).dot(right)
-    margins = np.vecdot(left.dot(W), right)
-    size, total = sqrt(np.vdot(W, W)), float(lam.dot(one))
-    charge = ROUNDING * longest
-    reach = min(margins.tolist()) - charge * size
-    if not (reach > 0.0 and total > 0.0):  # or NaN
-        return None
-    bound, scale = size + charge * total, np.array(1.0 / reach)
-    norm = size / reach
-    gap = max(1.0 - total / (bound * norm), 0.0)
-    if not gap <= GAP:
-        return None
-    by_token, weights = np.zeros(n * T), np.zeros(n * T)
-    by_token[others] = margins * scale
-    weights[others] = lam * np.array(norm / bound)
+def _margin(found: One, others: IntArray, shape: tuple[int, int]) -> Margin:
+    W, margins, multipliers, norm, gap = found
+    size = shape[0] * shape[1]
+    by_token, weights = np.zeros(size), np.zeros(size)
+    by_token[others] = margins
+    weights[others] = multipliers
     return Margin(
-        W=W * scale,
-        margins=by_token.reshape(n, T),
-        multipliers=weights.reshape(n, T),
+        W=W,
+        margins=by_token.reshape(shape),
+        multipliers=weights.reshape(shape),
         norm=np.array(norm),
         gap=np.array(gap),
         residual=np.array(0.0),
