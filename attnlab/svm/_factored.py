@@ -28,7 +28,7 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.svm._pivot import exchange, lapack
-from attnlab.svm._rows import blas
+from attnlab.svm._rows import among, blas
 
 SETTLED = 1e-11  # gradient relative to Q; the gap is of its order
 NEXT = 2e-6  # gradient that one more step, which squares it, settles
@@ -76,8 +76,8 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
         r = Q.shape[1]
         z = Z.take(inside, 0)
         weighted = now.lam[:, None] * z
-        T = DD.take(inside, 0).take(inside, 1).dot(weighted)  # rows M' d
-        np.subtract(eye, weighted.T.dot(T), out=A)
+        T = weighted.T.dot(among(DD, inside))  # columns M' d
+        np.subtract(eye, T.dot(weighted), out=A)
         g = A.dot(Q)
         small = float(np.vdot(g, g)) / now.square
         curvature, _, bad = dsyevd(A, 0)
@@ -101,10 +101,10 @@ def factored(DD: Array, Z: Array, one: Array) -> tuple[Array, Array] | None:
                 turn = turn[:, size > least]
                 Q, g, r = Q.dot(turn), g.dot(turn), turn.shape[1]
         column, row, blocks = _unknowns(q, r)
-        wide = Q.take(column, 1)
-        J = z.dot(wide) * T.take(row, 1)
-        J += T.dot(wide) * z.take(row, 1)
-        half = dtrtrs(now.factor, J, 1)[0]
+        wide, z = Q.T.take(column, 0), z.T
+        J = wide.dot(z) * T.take(row, 0)
+        J += wide.dot(T) * z.take(row, 0)
+        half = dtrtrs(now.factor, J.T, 1)[0]
         entries[: -1 : q + 1] += RIDGE - SHIFT * min(0.0, lowest)
         H = dsyrk(1.0, half, 1.0, entries.take(blocks).T, 1, 1, 1)  # onto kron(I, A)
         _, step, bad = dposv(H, g.T.reshape(-1), 1, 1)
@@ -141,7 +141,7 @@ def _start(DD: Array, Z: Array, one: Array) -> Inner | None:
         return None
     lam, inside, _, S = solved
     weighted = lam[:, None] * Z.take(inside, 0)
-    G = weighted.T.dot(DD.take(inside, 0).take(inside, 1).dot(weighted))
+    G = weighted.T.dot(among(DD, inside).dot(weighted))
     values, V, bad = lapack().dsyevd(G)
     if bad or not values[-1] > 0.0:
         return None

@@ -18,7 +18,7 @@ import numpy as np
 from attnlab.checks import Array, IntArray
 from attnlab.svm._least_norm import Answer, One, certify_one, empty
 from attnlab.svm._pivot import PATIENCE, guess, lapack, ones
-from attnlab.svm._rows import RankOne, blas
+from attnlab.svm._rows import RankOne, among, blas
 
 ALIKE = 1e4  # largest ratio of squared lengths
 LEAST, MOST = 1e-18, 1e18  # of squared lengths: what single precision holds with room
@@ -58,9 +58,7 @@ def large(left: Array, right: Array) -> One | None:
         ].copy()  # turns the triangle into the one that is quick to factor
         if not inside.size:
             return None
-        # "wrap" because it is quicker than a check of every index
-        part = K.take(inside, 0).take(inside, 1, mode="wrap")
-        factor, info = lapack().spotrf(part.T, 1, 0, 1)
+        factor, info = lapack().spotrf(among(K, inside).T, 1, 0, 1)
         if info:
             return None
         lam = np.zeros(m)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.svm._rows import blas
+from attnlab.svm._rows import among, blas
 
 # Signs are read with this much slack relative to the largest number of their kind: a factor 100
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not
@@ -92,7 +92,7 @@ def pivot_one(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[A
             wrong, found = valid, np.empty(0)
         else:
             rows = K.take(inside, axis=0)
-            _, found, info = dposv(rows.take(inside, axis=1).T, b[inside], 1, 1)
+            _, found, info = dposv(among(K, inside, rows).T, b[inside], 1, 1)
             if info:
                 break
             signs = found @ rows - b  # slack off the support, where it counts
@@ -178,7 +178,7 @@ def exchange(K: Array, one: Array, S: BoolArray) -> tuple[Array, IntArray, Array
             wrong = found < least
         elif k:
             rows = K.take(inside, 0)
-            factor, found, info = dposv(rows.take(inside, 1).T, one[:k], 1, 1)
+            factor, found, info = dposv(among(K, inside, rows).T, one[:k], 1, 1)
             wrong = found.dot(rows) < ASKED  # off the support, where it counts
             wrong[inside] = found < least
         if not k or info:

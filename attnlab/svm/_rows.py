@@ -191,6 +191,14 @@ class Dense(_Shared):
         return Dense(self.features[index].astype(dtype), self.valid[index])
 
 
+def among(K: Array, inside: IntArray, rows: Array | None = None) -> Array:
+    """Rows and columns of a matrix that belong to some of its indices; ``rows`` if at hand."""
+    if not BLAS:  # there each entry that is taken along the last axis costs a call
+        return np.asarray(K[inside[:, None], inside])
+    # "wrap" because it is quicker than a check of every index
+    return (K.take(inside, 0) if rows is None else rows).take(inside, 1, mode="wrap")
+
+
 @cache
 def blas() -> Any:
     from scipy.linalg import blas
