@@ -175,8 +175,8 @@ def rows_of(problem: TokenProblem, tokens: IntArray) -> tuple[RankOne, IntArray]
     first, others, everything = _places(B, n, T)
     others = others + (others >= alpha[..., None])  # (B, n, T - 1)
     X = problem.X.reshape(B * n * T, d)
-    left = X.take(first + alpha, axis=0)[:, :, None]
-    left = left - X.take(first[..., None] + others, axis=0)
+    left = X.take(first[..., None] + others, axis=0)
+    np.subtract(X.take(first + alpha, axis=0)[:, :, None], left, out=left)
     if problem.mask is None:
         valid = everything
     else:

@@ -36,7 +36,8 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
     """Multipliers ``(B, m)`` and which systems ended with every sign right.
 
     ``K (B, m, m)`` positive definite on the valid rows, ``b (B, m)`` positive. A system whose
-    Gram matrix is singular is given up (its flag is False), not an error.
+    Gram matrix is singular is given up (its flag is False), not an error. K is written to on the
+    way, and is at the end what it was.
     """
     B, m = b.shape
     found, solved = np.zeros((B, m)), np.zeros(B, bool)
@@ -44,12 +45,12 @@ def pivot(K: Array, b: Array, valid: BoolArray, limit: int = 100) -> tuple[Array
         for k in range(B):
             found[k], solved[k] = pivot_one(K[k], b[k], valid[k], limit)
         return found, solved
-    todo, room = np.arange(B), np.empty_like(K)
+    todo = np.arange(B)
     S, fewest, patience = valid, np.full(B, m + 1), np.full(B, PATIENCE)
     whole = bool(valid.all())
     padded = not whole
     for _ in range(limit):
-        x, keep = _on_support(K, b, S, room[: len(K)], whole)
+        x, keep = _on_support(K, b, S, whole)
         whole = False
         slack = (K @ x[..., None])[..., 0] - b
         wrong = np.where(S, x < -SLACK * np.abs(x).max(axis=1, keepdims=True), slack < -SLACK)
@@ -214,25 +215,31 @@ def lapack() -> Any:
     return lapack
 
 
-def _on_support(
-    K: Array, b: Array, S: BoolArray, room: Array, whole: bool
-) -> tuple[Array, BoolArray]:
+def _on_support(K: Array, b: Array, S: BoolArray, whole: bool) -> tuple[Array, BoolArray]:
     """Solve on the support, 0 elsewhere; False where the system is singular."""
-    matrix = K
-    if not whole:  # a huge diagonal holds x at 0 (to 1e-30) without touching the other rows
-        matrix = room
-        matrix[...] = K
-        matrix.reshape(len(K), -1)[:, :: K.shape[1] + 1] += HOLD * ~S
+    if whole:
+        return _solved(K, b)
+    # a huge diagonal holds x at 0 (to 1e-30) without touching the other rows
+    diagonal = np.einsum("bii->bi", K)  # a view
+    kept = diagonal.copy()
+    diagonal += HOLD * ~S
+    x, fine = _solved(K, b)
+    diagonal[...] = kept
+    return np.where(S, x, 0.0), fine
+
+
+def _solved(K: Array, b: Array) -> tuple[Array, BoolArray]:
+    """Solve; False, and 0, where the system is singular."""
     fine = np.ones(len(K), bool)
     try:
-        x: Array = np.asarray(np.linalg.solve(matrix, b[..., None])[..., 0])
+        x: Array = np.asarray(np.linalg.solve(K, b[..., None])[..., 0])
     except np.linalg.LinAlgError:
-        fine = np.asarray(np.linalg.slogdet(matrix)[0] != 0.0)
+        fine = np.asarray(np.linalg.slogdet(K)[0] != 0.0)
         x = np.zeros_like(b)
         if fine.any():
-            x[fine] = np.linalg.solve(matrix[fine], b[fine][..., None])[..., 0]
+            x[fine] = np.linalg.solve(K[fine], b[fine][..., None])[..., 0]
     # WebAssembly's LAPACK does not raise: what is singular comes back as NaN or infinite
     finite = np.asarray(np.isfinite(x).all(axis=1))
     if not finite.all():
         fine, x = fine & finite, np.where(finite[:, None], x, 0.0)
-    return x if whole else np.where(S, x, 0.0), fine
+    return x, fine

@@ -64,7 +64,7 @@ class Rows(Protocol):
     def dense(self, index: int) -> tuple[Array, Callable[[Array], Array]]:
         """The valid features of one system in coordinates of their span, and the way back."""
 
-    def take(self, index: IntArray, dtype: Any = np.float64) -> Rows:
+    def take(self, index: IntArray | slice, dtype: Any = np.float64) -> Rows:
         """Some of the systems, in another precision if need be."""
 
 
@@ -135,10 +135,10 @@ class RankOne(_Shared):
         shape = outer.shape[1:]
         return outer.reshape(len(left), -1), lambda w: np.asarray(U @ w.reshape(shape) @ V.T)
 
-    def take(self, index: IntArray, dtype: Any = np.float64) -> RankOne:
+    def take(self, index: IntArray | slice, dtype: Any = np.float64) -> RankOne:
         """Some of the systems."""
-        left, right = self.left[index], self.right[index]
-        return RankOne(left.astype(dtype), right.astype(dtype), self.valid[index])
+        left, right = (side[index].astype(dtype, copy=False) for side in (self.left, self.right))
+        return RankOne(left, right, self.valid[index])
 
     def tamed(self) -> tuple[RankOne, Array]:
         """The same with sizes near 1, by powers of two, and the factor that undoes it on W."""
@@ -186,9 +186,9 @@ class Dense(_Shared):
         coordinates, U = _coordinates(self.features[index][self.valid[index]])
         return coordinates, lambda w: np.asarray(U @ w)
 
-    def take(self, index: IntArray, dtype: Any = np.float64) -> Dense:
+    def take(self, index: IntArray | slice, dtype: Any = np.float64) -> Dense:
         """Some of the systems."""
-        return Dense(self.features[index].astype(dtype), self.valid[index])
+        return Dense(self.features[index].astype(dtype, copy=False), self.valid[index])
 
 
 def among(K: Array, inside: IntArray, rows: Array | None = None) -> Array:

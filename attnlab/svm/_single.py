@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,16 +35,16 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     small = 0 < m <= SMALL and d <= SMALL
     if not small and m < MANY:
         return None
-    first, owner, all_tokens, everything, one = _constants(n, T)
+    first, every_token, plan = _constants(n, T)
     own = first + alpha
-    keep = all_tokens.copy()
+    keep = every_token.copy()
     keep[own] = False
     others = keep.nonzero()[0]
     tokens = problem.X.reshape(n * T, d)
     left = tokens.take(others, 0)
     if small:
-        left = tokens.take(own.take(owner), 0) - left
-        found = _small(left, problem.z.take(owner, 0), everything, one)
+        left = tokens.take(own.take(plan.owner), 0) - left
+        found = _small(left, problem.z, plan)
     else:
         left = left.reshape(n, T - 1, d)
         np.subtract(tokens.take(own, 0)[:, None], left, out=left)
@@ -51,35 +52,48 @@ def single(problem: TokenProblem, alpha: IntArray) -> Margin | None:
     return None if found is None else _margin(found, others, (n, T))
 
 
-def _small(left: Array, right: Array, everything: BoolArray, one: Array) -> One | None:
+class Plan(NamedTuple):
+    """What is the same for all instances of ``n`` samples with ``m`` rows in all."""
+
+    owner: IntArray  # the sample of each row, (m,)
+    pairs: IntArray  # where the samples of two rows meet in an (n, n), (m, m)
+    own: IntArray  # where each row meets its own sample in an (n, m) ...
+    turned: IntArray  # ... and in an (m, n)
+    every: BoolArray  # all rows
+    one: Array
+
+
+def _small(left: Array, z: Array, plan: Plan) -> One | None:
+    n, m = len(z), len(left)
     K = left.dot(left.T)
-    K *= right.dot(right.T)
+    K *= z.dot(z.T).take(plan.pairs)
     squares = K.diagonal().tolist()
-    least, most = min(squares), max(squares)
+    squares.sort()
+    least, most = squares[0], squares[-1]
     if not 1e-140 < least <= most < min(1e140, ALIKE * least):  # or NaN
         return None
-    solved = exchange(K, one, everything)
+    solved = exchange(K, plan.one, plan.every)
     if solved is None:
         return None
     found, inside, _, _ = solved
-    lam = np.zeros(len(one))
+    lam, weights = np.zeros(m), np.zeros((n, m))
     lam[inside] = np.maximum(found, ZERO)
-    W = (left.T * lam).dot(right)
-    margins = np.vecdot(left.dot(W), right)
-    return certify_one(W, margins, lam, (min(margins.tolist()), float(lam.dot(one))), sqrt(most))
+    weights.put(plan.own, lam)
+    W = weights.dot(left).T.dot(z)
+    margins = left.dot(W.dot(z.T)).take(plan.turned)
+    ends = min(margins.tolist()), float(lam.dot(plan.one))
+    return certify_one(W, margins, lam, ends, sqrt(most))
 
 
 @lru_cache(maxsize=64)
-def _constants(n: int, T: int) -> tuple[IntArray, IntArray, BoolArray, BoolArray, Array]:
-    """Where each sample's tokens begin; the sample of each row; all tokens; all rows; ones."""
-    m, first = n * (T - 1), check.seal(np.arange(0, n * T, T))
-    return (
-        first,
-        check.seal(np.arange(n).repeat(T - 1)),
-        check.seal(np.ones(n * T, bool)),
-        check.seal(np.ones(m, bool)),
-        check.seal(np.ones(m)),
-    )
+def _constants(n: int, T: int) -> tuple[IntArray, BoolArray, Plan]:
+    """Where each sample's tokens begin; all tokens; and the plan of small instances."""
+    m = n * (T - 1)
+    owner, row = np.arange(n).repeat(T - 1), np.arange(m)
+    pairs = n * owner[:, None] + owner if m <= SMALL else owner[:0]
+    places = owner, pairs, m * owner + row, n * row + owner, np.ones(m, bool), np.ones(m)
+    plan = Plan(*(check.seal(each) for each in places))
+    return check.seal(np.arange(0, n * T, T)), check.seal(np.ones(n * T, bool)), plan
 
 
 def _margin(found: One, others: IntArray, shape: tuple[int, int]) -> Margin:
