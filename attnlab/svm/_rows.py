@@ -18,6 +18,7 @@ from attnlab.checks import Array, BoolArray, IntArray
 
 Found = TypeVar("Found")
 BLAS = sys.platform != "emscripten"  # NumPy in the browser has none, SciPy has one
+FEW = 24  # entries of a row up to which taking them one by one is faster there
 MANY = 64  # rows from which that is faster there (three times)
 
 
@@ -193,7 +194,7 @@ class Dense(_Shared):
 
 def among(K: Array, inside: IntArray, rows: Array | None = None) -> Array:
     """Rows and columns of a matrix that belong to some of its indices; ``rows`` if at hand."""
-    if not BLAS:  # there each entry that is taken along the last axis costs a call
+    if not BLAS and len(inside) > FEW:
         return np.asarray(K[inside[:, None], inside])
     # "wrap" because it is quicker than a check of every index
     return (K.take(inside, 0) if rows is None else rows).take(inside, 1, mode="wrap")

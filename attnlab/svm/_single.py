@@ -66,7 +66,7 @@ class Plan(NamedTuple):
 def _small(left: Array, z: Array, plan: Plan) -> One | None:
     n, m = len(z), len(left)
     K = left.dot(left.T)
-    K *= z.dot(z.T).take(plan.pairs)
+    K *= z.dot(z.T).reshape(-1)[plan.pairs]  # here quicker than take
     squares = K.diagonal().tolist()
     squares.sort()
     least, most = squares[0], squares[-1]
@@ -80,7 +80,7 @@ def _small(left: Array, z: Array, plan: Plan) -> One | None:
     lam[inside] = np.maximum(found, ZERO)
     weights.put(plan.own, lam)
     W = weights.dot(left).T.dot(z)
-    margins = left.dot(W.dot(z.T)).take(plan.turned)
+    margins = left.dot(W.dot(z.T)).reshape(-1)[plan.turned]
     ends = min(margins.tolist()), float(lam.dot(plan.one))
     return certify_one(W, margins, lam, ends, sqrt(most))
 
