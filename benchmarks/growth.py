@@ -136,7 +136,7 @@ GROUPS: tuple[tuple[str, Make, tuple[Line, ...]], ...] = (
         margin,
         (
             Line("n", 5, 2, FEW, {"T": 101, "d": 600, "trials": 1}),
-            Line("T", 40, 2, FEW, {"n": 10, "d": 400, "trials": 1}),
+            Line("T", 40, 2, FEW, {"n": 25, "d": 400, "trials": 1}),
             Line("trials", 250, 1, "trials side by side", {"n": 5, "T": 5, "d": 10}),
         ),
     ),
