@@ -13,12 +13,15 @@ Array = npt.NDArray[np.float64]
 
 BLAS = sys.platform != "emscripten"  # NumPy in the browser has none, SciPy has one
 LONG = 64  # sums along rows from which on they are faster there by einsum, in many products
-LARGE = 2**19  # multiplications from which on it pays there, for a call of SciPy's takes longer
+# Multiplications from which on SciPy's pay there, for a call of them takes longer than one of
+# NumPy's; and from which on it pays to load SciPy for a few of them, which takes a second.
+SOME, LARGE = 2**19, 2**22
 
 
 def product(A: Array, B: Array) -> Array:
     """``A @ B`` of a matrix B; A may have any number of leading axes."""
-    if BLAS or B.ndim != 2 or A.size * B.shape[1] < LARGE or not A.dtype == B.dtype == np.float64:
+    double = A.dtype == B.dtype == np.float64
+    if BLAS or not double or B.ndim != 2 or not _pays(A.size * B.shape[1]):
         return np.asarray(A @ B)
     flat = A.reshape(-1, A.shape[-1])
     # BLAS wants columns: C' = B' A'
@@ -28,9 +31,7 @@ def product(A: Array, B: Array) -> Array:
 
 
 def squares(A: Array) -> Array:
-    """``A @ A.T``."""
-    if BLAS or A.ndim != 2 or len(A) * A.size < LARGE or A.dtype != np.float64:
-        return np.asarray(A @ A.swapaxes(-1, -2))
+    """``A @ A.T`` of a matrix, half of it by SciPy."""
     columns, turned = _by_columns(A)
     half = _blas().dsyrk(1.0, columns, trans=1 - turned)  # the other triangle is 0
     found = half + half.T
@@ -40,13 +41,17 @@ def squares(A: Array) -> Array:
 
 def inner(A: Array, B: Array) -> Array:
     r"""$AB^\top$ over the last axes."""
-    if A is B and A.ndim == 2:
-        return squares(A)
-    if A.ndim == B.ndim == 2:
-        return product(A, B.T)
-    if BLAS or A.shape[-1] < LONG:
+    if BLAS:
+        return np.asarray(A @ B.swapaxes(-1, -2))
+    if A.ndim == B.ndim == 2 and _pays(A.size * len(B)):
+        return squares(A) if A is B else product(A, B.T)
+    if A.shape[-1] < LONG:
         return np.asarray(A @ B.swapaxes(-1, -2))
     return np.asarray(np.einsum("...ik,...jk->...ij", A, B))
+
+
+def _pays(work: int) -> bool:
+    return work >= (SOME if "scipy.linalg" in sys.modules else LARGE)
 
 
 def _by_columns(A: Array) -> tuple[Array, int]:

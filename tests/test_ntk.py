@@ -672,7 +672,7 @@ def test_kernels_without_blas_are_the_same(
     params = model.init(p, rng=2)
     with_blas = [ntk.empirical(model, params, p, other=other) for other in (None, more)]
     monkeypatch.setattr(_blas, "BLAS", False)
-    monkeypatch.setattr(_blas, "LARGE", 1000)
+    monkeypatch.setattr(_blas, "SOME", 1000)
     without = [ntk.empirical(model, params, p, other=other) for other in (None, more)]
     for ours, theirs in zip(without, with_blas, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)

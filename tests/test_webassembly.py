@@ -4,6 +4,7 @@ Pyodide's LAPACK was seen to return NaN from `np.linalg.inv` of a singular matri
 and cholesky are replaced by such functions, and each test says how often they were needed.
 """
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -164,7 +165,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             return getattr(real, name)
 
     monkeypatch.setattr(_blas, "BLAS", False)
-    monkeypatch.setattr(_blas, "LARGE", 60)
+    monkeypatch.setattr(_blas, "SOME", 60)
     monkeypatch.setattr(_blas, "_blas", Noted)
     return names
 
@@ -186,10 +187,11 @@ def test_products_by_scipy(asked: list[str], left: str, right: str, lead: tuple[
     found = _blas.product(A, B)
     assert asked == ["dgemm"]
     np.testing.assert_allclose(found, np.einsum("...ij,jk->...ik", A, B), rtol=1e-13, atol=1e-14)
-    np.testing.assert_array_equal(_blas.product(A.astype(np.float32), B), A.astype("f4") @ B)
+    single = A.astype("f4"), B.astype("f4")
+    np.testing.assert_array_equal(_blas.product(*single), single[0] @ single[1])
     np.testing.assert_array_equal(_blas.product(A[..., :1, :], B[:, :1]), A[..., :1, :] @ B[:, :1])
     if not lead:
-        found = _blas.squares(A)
+        found = _blas.inner(A, A)
         assert asked == ["dgemm", "dsyrk"]
         np.testing.assert_array_equal(found, found.T)
         np.testing.assert_allclose(found, np.einsum("ij,kj->ik", A, A), rtol=1e-13)
@@ -209,3 +211,17 @@ def test_gradients_of_an_encoder_by_scipy(
     expected = model.value_and_grad(params, p)[1]
     for name, g in grads.items():
         np.testing.assert_allclose(g, expected[name], rtol=1e-11, atol=1e-15, err_msg=name)
+
+
+def test_scipy_is_loaded_for_large_products_only(
+    asked: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    A = np.ones((8, 10))
+    monkeypatch.setattr(_blas, "LARGE", 900)
+    monkeypatch.delitem(sys.modules, "scipy.linalg")
+    _blas.product(A, A.T)
+    assert asked == []
+    _blas.product(A, np.ones((10, 12)))
+    assert asked == ["dgemm"]
+    monkeypatch.undo()
+    assert "scipy.linalg" in sys.modules
