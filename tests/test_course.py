@@ -438,7 +438,7 @@ def test_forged_messages_are_refused(told: object) -> None:
 
 
 def test_the_sandbox_has_the_allowed_rooms_only() -> None:
-    assert needs(("models",)) == {"checks", "models", "problems"}
+    assert needs(("models",)) == {"_blas", "checks", "models", "problems"}
     with course.Sandbox(rooms=("problems", "models")).open() as session:
         assert session.cell("from attnlab import models, problems").error == ""
         assert "may not be used" in session.cell("from attnlab import svm").error

@@ -12,7 +12,8 @@ import attnlab
 from attnlab import checks as check
 
 LOWER = ("problems", "models", "theory", "curvature", "optim", "svm", "ntk")
-HOMES = {room: Path(attnlab.__file__).parent for room in (*LOWER, "checks") if room != "theory"}
+UNDER = ("checks", "_blas")  # what rooms stand on
+HOMES = {room: Path(attnlab.__file__).parent for room in (*LOWER, *UNDER) if room != "theory"}
 HOMES["theory"] = Path(__file__).parents[1]  # the one room of the book that answers may use
 PARSING = threading.Lock()
 ROOT = '''"""The part of attnlab that this problem set allows."""
@@ -84,6 +85,7 @@ def write(rooms: tuple[str, ...], folder: Path) -> Path:
                 shutil.copytree(source, target / room, ignore=skip)
             else:
                 shutil.copy(source.with_suffix(".py"), target)
-        text = ROOT.format(package=package, version=attnlab.__version__, allowed=inside)
+        allowed = [room for room in inside if not room.startswith("_")]
+        text = ROOT.format(package=package, version=attnlab.__version__, allowed=allowed)
         (target / "__init__.py").write_text(text, encoding="utf-8")
     return folder
