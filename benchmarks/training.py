@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from attnlab import models, optim, problems
 from benchmarks import contenders as them
+from benchmarks import numpy_floor
 from benchmarks.timing import Contender, Row, side_by_side
 
 TRIALS, STEPS = 500, 2000  # the length of the papers' runs
 SIZES = ((5, 5, 4), (5, 5, 8), (5, 5, 16), (6, 8, 10))
 JAX = (1.5, 1.5, 1.5, 2.0)
 FLOOR = 1.0 / 1.6  # ours may take 1.6 times as long
+CALLS = "NumPy's calls alone, all memory at hand (bound)"
 LEAST = {"paper": (600, 600, 600, 300), "exact": (350, 350, 350, 180)}
 
 
@@ -23,12 +26,16 @@ def one_head() -> list[Row]:
         model, work = models.Attention(), f"train W, n={n}, T={T}, d={d}"
         start = model.init(p, rng=1)
 
-        def ours(recipe: str, p: problems.TokenProblem = p, start: dict = start) -> None:
+        def ours(
+            recipe: str, p: problems.TokenProblem = p, start: dict = start, steps: int = STEPS
+        ) -> optim.Run:
             rule = optim.NormalizedGD(0.1, recipe=recipe)
-            optim.train(models.Attention(), p, rule, STEPS, params=start, every=100)
+            return optim.train(models.Attention(), p, rule, steps, params=start, every=100)
 
         torch.manual_seed(0)
         W = start["W"]
+        same = ours("paper", steps=100).params["W"]
+        assert np.allclose(numpy_floor.one_head(p, W, 100)(), same, atol=1e-9)
         found = side_by_side(
             {
                 "paper": Contender(lambda: ours("paper"), TRIALS * STEPS),
@@ -37,6 +44,7 @@ def one_head() -> list[Row]:
                 "batched": Contender(lambda p=p, W=W: them.torch_batched(p, W, 60), TRIALS * 60),
                 "jax": Contender(them.jax_compiled(p, W, 400), TRIALS * 400),
                 "floor": Contender(them.c_floor(p, W, 1000), TRIALS * 1000),
+                "calls": Contender(numpy_floor.one_head(p, W, 400), TRIALS * 400),
             }
         )
         us = {name: 1e6 * seconds for name, seconds in found.items()}
@@ -58,6 +66,7 @@ def one_head() -> list[Row]:
             Row(
                 f"{work}, paper", "C, the floor of one core", unit, us["paper"], us["floor"], FLOOR
             ),
+            Row(f"{work}, paper", CALLS, unit, us["paper"], us["calls"], 0.8),
             Row(f"{work}, exact", "our paper recipe", unit, us["exact"], us["paper"], 0.5),
         ]
     return rows
@@ -108,22 +117,26 @@ def many_heads() -> list[Row]:
     for heads, steps in ((1, 60), (8, 12), (64, 3)):
         model = models.MultiHead(heads=heads, start="gaussian")
         start = model.init(p, rng=1)
-        found = side_by_side(
-            {
-                "ours": Contender(
-                    lambda model=model, start=start, steps=steps: optim.train(
-                        model, p, optim.GD(0.1), steps, params=start
-                    ),
-                    steps,
+        contenders = {
+            "ours": Contender(
+                lambda model=model, start=start, steps=steps: optim.train(
+                    model, p, optim.GD(0.1), steps, params=start
                 ),
-                "torch": Contender(them.torch_multihead(p, start["U"], start["W"], steps), steps),
-                "jax": Contender(them.jax_multihead(p, start["U"], start["W"], steps), steps),
-            }
-        )
+                steps,
+            ),
+            "torch": Contender(them.torch_multihead(p, start["U"], start["W"], steps), steps),
+            "jax": Contender(them.jax_multihead(p, start["U"], start["W"], steps), steps),
+        }
+        if heads == 1:
+            contenders["products"] = Contender(numpy_floor.products_of_one_head(p, start), 1)
+        found = side_by_side(contenders)
         for name, against, least in (
             ("torch", "PyTorch autograd, matmul-tuned", 4),
             ("jax", "JAX, compiled", 2),
+            ("products", "NumPy's products and exponentials alone (bound)", 0.6),
         ):
+            if name not in found:
+                continue
             rows.append(
                 Row(
                     f"MultiHead, H={heads}, n=1000, T=10, d=5",
