@@ -74,22 +74,23 @@ def one_head(problem: TokenProblem, start: np.ndarray, steps: int) -> Call:
     return run
 
 
-def products_of_one_head(problem: SequenceProblem, params: models.Params) -> Call:
-    """The products and the exponentials of one gradient of one head, and no more."""
+def products_of_one_head(problem: SequenceProblem, params: models.Params, times: int) -> Call:
+    """The products and the exponentials of so many gradients of one head, and no more."""
     X, U, W = np.array(problem.X), params["U"][0], params["W"][0]
     n, T, d = X.shape
     counted = np.concatenate([X, np.ones((n, T, 1))], axis=-1).swapaxes(-1, -2)
     tokens = np.ascontiguousarray(X.reshape(-1, d).T)
     E, A, sums = np.empty((n, T, T)), np.empty((n, T, T)), np.empty((2, d + 1, n, T))
 
-    def run() -> np.ndarray:
-        turned = (W @ tokens).reshape(d, n, T).swapaxes(0, 1)
-        np.matmul(X, turned, out=E)
-        np.exp(E, out=E)
-        np.matmul(tokens.T, U.T, out=A.reshape(-1, T))
-        np.multiply(A, E, out=A)
-        np.matmul(counted, E, out=sums[0].swapaxes(0, 1))
-        np.matmul(counted, A, out=sums[1].swapaxes(0, 1))
-        return np.vecdot(sums[1, :-1].reshape(d, 1, -1), tokens)
+    def run() -> None:
+        for _ in range(times):
+            turned = (W @ tokens).reshape(d, n, T).swapaxes(0, 1)
+            np.matmul(X, turned, out=E)
+            np.exp(E, out=E)
+            np.matmul(tokens.T, U.T, out=A.reshape(-1, T))
+            np.multiply(A, E, out=A)
+            np.matmul(counted, E, out=sums[0].swapaxes(0, 1))
+            np.matmul(counted, A, out=sums[1].swapaxes(0, 1))
+            np.vecdot(sums[1, :-1].reshape(d, 1, -1), tokens)
 
     return run

@@ -128,7 +128,8 @@ def many_heads() -> list[Row]:
             "jax": Contender(them.jax_multihead(p, start["U"], start["W"], steps), steps),
         }
         if heads == 1:
-            contenders["products"] = Contender(numpy_floor.products_of_one_head(p, start), 1)
+            products = numpy_floor.products_of_one_head(p, start, steps)
+            contenders["products"] = Contender(products, steps)
         found = side_by_side(contenders)
         for name, against, least in (
             ("torch", "PyTorch autograd, matmul-tuned", 4),
