@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 WHEEL := _build/wheel
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
+# bytecode is kept, also where the shell says not to: else each of hundreds of processes compiles anew
+export PYTHONDONTWRITEBYTECODE :=
 # two test processes on two cores: each keeps to one thread
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
