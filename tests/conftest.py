@@ -174,10 +174,10 @@ LATER: dict[str, tuple[str, ...]] = {
 }
 # Cases of one kind: how many run in `make test`, spread evenly.
 FEW: dict[str, int] = {
-    "browser/test_explorables.py::test_every_stop_has_a_picture": 40,  # most have moved by hand
-    "browser/test_explorables.py::test_touch_and_mouse": 5,  # one kit moves all of them
+    "browser/test_explorables.py::test_every_stop_has_a_picture": 24,  # most have moved by hand
+    "browser/test_explorables.py::test_touch_and_mouse": 4,  # one kit moves all of them
     "browser/test_explorables.py::test_the_address_restores_the_state": 5,  # one kit writes it
-    "browser/test_explorables.py::test_keyboard_changes_what_is_said": 10,  # one kit hears keys
+    "browser/test_explorables.py::test_keyboard_changes_what_is_said": 6,  # one kit hears keys
     "browser/test_sealed.py::test_nothing_tells_before_the_answer": 14,  # each kind of question
     "browser/test_sealed.py::test_a_link_may_be_sealed_or_open": 6,
     "browser/test_exercises.py::test_every_exercise_of_the_book_knows_its_answers": 8,
@@ -195,8 +195,10 @@ FEW: dict[str, int] = {
     "browser/test_svm_tokens.py::test_the_dissector_pulls_as_attnlab": 5,
     "browser/test_svm_tokens.py::test_rings_belong_to_the_norm_in_training": 4,
     "browser/test_svm_tokens.py::test_the_board_says_what_attnlab_computes": 4,
-    "browser/test_svm_local.py::test_only_two_tokens_hold": 4,
-    "browser/test_svm_global.py::test_what_is_dragged_decides": 3,
+    "browser/test_svm_local.py::test_only_two_tokens_hold": 3,
+    "browser/test_svm_local.py::test_the_map_of_starts": 2,
+    "browser/test_svm_margin.py::test_the_strip_is_that_of_attnlab": 3,
+    "browser/test_svm_global.py::test_what_is_dragged_decides": 2,
     "browser/test_encoder_tokens.py::test_the_tail_meter_has_no_tolerance": 4,
     "test_widgets_bias_rates.py::test_heavy_ball_is_a_longer_step_with_a_lag": 1,
     "test_claims_multihead_errata.py::test_every_printed_form_is_refuted": 8,
