@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env env-book test test-all start lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course real torch coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course real torch coverage kernels test-kernels
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -47,7 +47,7 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml .ci/environment
 
 # -- checks ------------------------------------------------------------------------------------
 # `make test` and `make test-all` run every test once between them: the mark `long` tells them apart.
-test: start programs book pytest
+test: lint programs book pytest
 
 test-all: lint-all programs-all pythons book pytest-long kernels
 
@@ -67,12 +67,6 @@ programs: env
 # and another browser, for the long tests
 programs-all: env
 	@.ci/programs all
-
-# style and types on one core while what live pages need is fetched and packed on the other; what
-# cannot be fetched is said by the build
-start: env
-	@mkdir -p _build; $(BIN)/python book/_tools/runtime.py >_build/live.log 2>&1 & \
-	$(MAKE) --no-print-directory lint; said=$$?; wait; exit $$said
 
 lint: env
 	$(BIN)/ruff check .

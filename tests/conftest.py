@@ -183,7 +183,7 @@ FEW: dict[str, int] = {
     "browser/test_exercises.py::test_every_exercise_of_the_book_knows_its_answers": 8,
     "browser/test_derivations.py::test_rules_and_width_on_a_dark_phone": 4,
     "browser/test_derivations.py::test_the_keyboard_walks": 3,
-    "browser/test_derivations.py::test_what_is_dropped_breaks_its_step": 8,
+    "browser/test_derivations.py::test_what_is_dropped_breaks_its_step": 6,
     "browser/test_mixtures.py::test_head_race": 1,
     "browser/test_mixtures.py::test_training_of_heads": 1,
     "browser/test_training_heads.py::test_head_budget_compares_with_what_is_promised": 1,

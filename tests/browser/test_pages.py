@@ -191,12 +191,16 @@ def test_every_derivation_of_the_book_walks(open_page) -> None:
     """Page and module know the same steps, and the page's data let them all hold."""
     for path in PAGES:
         text = (HTML / path).read_text(encoding="utf-8")
-        for name in re.findall(r'data-derivation="([\w-]+)"', text):
-            page = open_page(path, typeset=False)
+        names = re.findall(r'data-derivation="([\w-]+)"', text)
+        if not names:
+            continue
+        page = open_page(path, typeset=False)
+        for name in names:
             found = page.locator(f'[data-derivation="{name}"]')
             found.scroll_into_view_if_needed()
             page.wait_for_selector(f'[data-derivation="{name}"][data-ready]')
             assert found.get_attribute("data-failed") == "", f"{path}: {name}"
+        page.context.close()
 
 
 def test_the_lost_find_home(open_page, site: str) -> None:
