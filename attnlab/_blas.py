@@ -26,14 +26,14 @@ def product(A: Array, B: Array) -> Array:
     flat = A.reshape(-1, A.shape[-1])
     # BLAS wants columns: C' = B' A'
     (right, turn_right), (left, turn_left) = _by_columns(B), _by_columns(flat)
-    found = _blas().dgemm(1.0, right, left, trans_a=turn_right, trans_b=turn_left)
+    found = blas().dgemm(1.0, right, left, trans_a=turn_right, trans_b=turn_left)
     return np.asarray(found.T.reshape(*A.shape[:-1], B.shape[1]))
 
 
 def squares(A: Array) -> Array:
     """``A @ A.T`` of a matrix, half of it by SciPy."""
     columns, turned = _by_columns(A)
-    half = _blas().dsyrk(1.0, columns, trans=1 - turned)  # the other triangle is 0
+    half = blas().dsyrk(1.0, columns, trans=1 - turned)  # the other triangle is 0
     found = half + half.T
     found.reshape(-1)[:: len(A) + 1] *= 0.5
     return np.asarray(found)
@@ -63,7 +63,8 @@ def _by_columns(A: Array) -> tuple[Array, int]:
 
 
 @cache
-def _blas() -> Any:
+def blas() -> Any:
+    """SciPy's, loaded when it is first asked for."""
     from scipy.linalg import blas
 
     return blas

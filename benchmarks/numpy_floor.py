@@ -16,7 +16,7 @@ Call = Callable[[], object]
 
 
 def one_head(problem: TokenProblem, start: np.ndarray, steps: int) -> Call:
-    """Normalized descent in W by logits beside those of the worst token: 20 calls a step.
+    """Normalized descent in W by logits beside those of the worst token: 21 calls a step.
 
     Returns W, which the caller compares.
     """

@@ -174,7 +174,7 @@ LATER: dict[str, tuple[str, ...]] = {
 }
 # Cases of one kind: how many run in `make test`, spread evenly.
 FEW: dict[str, int] = {
-    "browser/test_explorables.py::test_every_stop_has_a_picture": 24,  # most have moved by hand
+    "browser/test_explorables.py::test_every_stop_has_a_picture": 24,  # one kit checks its controls
     "browser/test_explorables.py::test_touch_and_mouse": 4,  # one kit moves all of them
     "browser/test_explorables.py::test_the_address_restores_the_state": 5,  # one kit writes it
     "browser/test_explorables.py::test_keyboard_changes_what_is_said": 6,  # one kit hears keys

@@ -26,9 +26,10 @@ from typing import NamedTuple
 import numpy as np
 
 from attnlab import checks as check
+from attnlab._blas import blas
 from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.svm._pivot import exchange, lapack
-from attnlab.svm._rows import among, blas
+from attnlab.svm._rows import among
 
 SETTLED = 1e-11  # gradient relative to Q; the gap is of its order
 NEXT = 2e-6  # gradient that one more step, which squares it, settles

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from attnlab._blas import blas
 from attnlab.checks import Array, IntArray
 from attnlab.svm._least_norm import Answer, One, certify_one, empty
 from attnlab.svm._pivot import PATIENCE, guess, lapack, ones
-from attnlab.svm._rows import RankOne, among, blas
+from attnlab.svm._rows import RankOne, among
 
 ALIKE = 1e4  # largest ratio of squared lengths
 LEAST, MOST = 1e-18, 1e18  # of squared lengths: what single precision holds with room

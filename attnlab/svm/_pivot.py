@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from attnlab._blas import blas
 from attnlab.checks import Array, BoolArray, IntArray
-from attnlab.svm._rows import among, blas
+from attnlab.svm._rows import among
 
 # Signs are read with this much slack relative to the largest number of their kind: a factor 100
 # above the rounding of a solve with a Gram matrix of condition 1e4; the caller's certificate, not

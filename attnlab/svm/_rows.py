@@ -6,20 +6,18 @@ never formed; for a decoder or a generalized SVM it is a plain vector.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from attnlab._blas import BLAS, squares
 from attnlab.checks import Array, BoolArray, IntArray
 
 Found = TypeVar("Found")
-BLAS = sys.platform != "emscripten"  # NumPy in the browser has none, SciPy has one
-FEW = 24  # entries of a row up to which taking them one by one is faster there
-MANY = 64  # rows from which that is faster there (three times)
+FEW = 24  # entries of a row up to which the browser takes them faster one by one
+MANY = 64  # rows from which SciPy multiplies faster there (three times)
 
 
 class kept(Generic[Found]):  # noqa: N801 (used as a decorator, like functools.cached_property)
@@ -200,13 +198,6 @@ def among(K: Array, inside: IntArray, rows: Array | None = None) -> Array:
     return (K.take(inside, 0) if rows is None else rows).take(inside, 1, mode="wrap")
 
 
-@cache
-def blas() -> Any:
-    from scipy.linalg import blas
-
-    return blas
-
-
 def _squares(rows: Array) -> Array:
     """Inner products of the rows of each system, ``(B, m, m)``."""
     B, m, _ = rows.shape
@@ -214,9 +205,7 @@ def _squares(rows: Array) -> Array:
         return np.asarray(rows @ rows.swapaxes(1, 2))
     found = np.empty((B, m, m))
     for each, K in zip(rows, found, strict=True):
-        half = blas().dsyrk(1.0, each.T, trans=1)  # the other triangle is 0
-        np.add(half, half.T, out=K)
-        K.reshape(-1)[:: m + 1] *= 0.5
+        K[...] = squares(each)
     return found
 
 
