@@ -203,6 +203,17 @@ def test_every_derivation_of_the_book_walks(open_page) -> None:
         page.context.close()
 
 
+def test_no_sign_lies_on_a_title_of_an_exercise(open_page) -> None:
+    page = open_page("book/bias/directions.html", typeset=False)
+    signs = page.locator("div.exercise > .admonition-title").evaluate_all(
+        """(titles) => titles.flatMap((title) => ["::before", "::after"].map((sign) =>
+          [sign, getComputedStyle(title, sign)])).filter(([, style]) =>
+          style.display !== "none" && style.content !== "none").map(([sign]) => sign)"""
+    )
+    assert page.locator("div.exercise > .admonition-title").count()
+    assert not signs
+
+
 def test_the_lost_find_home(open_page, site: str) -> None:
     page = open_page("404.html")
     page.wait_for_timeout(300)
