@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course real torch coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book repaired live lab sweeps course real torch coverage kernels test-kernels
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -128,18 +128,22 @@ real: env torch
 	$(BIN)/python -m attnbook figure real --store --out _build/real
 
 # -- the book ----------------------------------------------------------------------------------
-book: env-book
-	$(BIN)/python book/_tools/build.py
+book: repaired
+	@$(BIN)/python book/_tools/build.py
 
-# served as soon as the pages are there; the ledger's checks follow, where they are not today's
-read: env-book
-	$(BIN)/python book/_tools/build.py --serve
+# served as soon as the pages are there; live Python and the ledger's checks follow
+read: repaired
+	@$(BIN)/python book/_tools/read.py
+
+# what a build that was killed, or met a full disk, may have left half-written
+repaired: env-book
+	@$(BIN)/python book/_tools/recovery.py
 
 live: env-book
 	$(BIN)/python book/_tools/runtime.py
 
-edit: env-book
-	$(BIN)/python book/_tools/edit.py
+edit: repaired
+	@$(BIN)/python book/_tools/edit.py
 
 lab: env-book
 	cd book && ../$(BIN)/jupyter lab --ServerApp.contents_manager_class=jupytext.TextFileContentsManager

@@ -1,11 +1,11 @@
 """Build the book: pages run two at a time, results go into a strict build.
 
-    python book/_tools/build.py [--quick | --serve] [--course] [--no-live]
+    python book/_tools/build.py [--quick] [--course] [--no-live]
 
 A page runs again when its cells change or what it imports (``sources.py`` says what that is); the
-checks of a paper likewise. ``--quick`` leaves the checks of the ledger out; ``--serve`` serves the
-book before it runs them; ``--course`` builds without solutions; ``--no-live`` leaves Python for
-live pages out (``runtime.py``). ``edit.py`` shows one saved page at a time.
+checks of a paper likewise. ``--quick`` leaves the checks of the ledger out; ``--course`` builds
+without solutions; ``--no-live`` leaves Python for live pages out (``runtime.py``). ``read.py``
+serves the book and finishes it behind the reader; ``edit.py`` shows one saved page at a time.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from __future__ import annotations
 import argparse
 import functools
 import json
+import math
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
-import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import recovery
 import runtime
 from results import (
     BUILD,
@@ -44,90 +47,103 @@ from results import (
 from sources import PAPERS, ROOT, Sources
 
 __all__ = ["ENVIRONMENT", "read_page", "run_page", "runnable"]
-WEB = BUILD / "web"
+WEB, HTML = BUILD / "web", BUILD / "html"
+DRAFT = BUILD / "html.draft"  # a site is made here, and takes the place of HTML when it is whole
+ARCHIVE = Path("downloads") / "attnlab-book.zip"
 SLOWEST = 10
 PART = 12  # checks that one process takes at a time
-# where nothing is known yet: what takes longest, first
-LONG = ("multihead/heads", "encoder/scaling", "bias/momentum", "bias/decoder", "svm/norms",
-        "svm/many", "bias/rate", "encoder/curvature")  # fmt: skip
+# seconds on one core, where nothing has been measured yet: what takes longest runs first
+LONG = {f"book/{page}": 9.0 for page in (
+    "multihead/heads", "encoder/scaling", "bias/momentum", "bias/decoder", "svm/norms", "svm/many",
+    "bias/rate", "encoder/curvature")}  # fmt: skip
+USUAL, CHECK, SITE = 2.5, 0.4, 20.0  # a page, a check of the ledger, all of Sphinx
 
 
 def main() -> int:
-    """Do all of it; every failure has a page and a reason."""
+    """Build the book; every failure has a page and a reason."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--course", action="store_true")
-    parser.add_argument("--serve", action="store_true")
     parser.add_argument("--no-live", action="store_true")
     given = parser.parse_args()
-    os.environ.update(ENVIRONMENT)
     if given.course:
         os.environ["ATTNLAB_COURSE"] = "1"
+    try:
+        with recovery.guard(say):
+            return 0 if build(checks=not given.quick, live=not given.no_live) else 1
+    except KeyboardInterrupt:
+        say("stopped; the next build goes on from here")
+        return 130
+
+
+def build(*, checks: bool, live: bool) -> bool:
+    """Run what changed, make the site, put it in place of the last one; False after an error."""
+    recovery.end_with_make()
+    os.environ.update(ENVIRONMENT)
     os.chdir(ROOT)
     start, stages = time.perf_counter(), Stages()
     pages = runnable()
     with stages("files"):
         serve_files()
-        if given.no_live:
-            say('pages stay without the button "Make this page live": --no-live')
-        elif not given.serve:  # a reader need not wait for it
+        if live:
             runtime.bring([WEB], say)
     with stages("pages and checks"):
-        good = run_all(pages, checks=not (given.quick or given.serve))
+        good = run_all(pages, checks=checks)
     if not good:
-        return 1
+        return False
     with stages("notebooks"):
         downloads(pages)  # their words have the numbers of the cells
     with stages("site"):
-        shutil.rmtree(BUILD / "html", ignore_errors=True)
-        done = site("--fresh")
-    if done:
+        shutil.rmtree(DRAFT, ignore_errors=True)
+        made = make_site("--fresh")
+    if not made:
         say("the build failed: see the warnings above")
-        return 1
+        return False
     with stages("archive"):
-        finish()
+        archive(DRAFT)
+        publish()
     say(f"built {BUILD.name}/html in {time.perf_counter() - start:.0f} s ({stages})")
-    return serve_and_check(live=not given.no_live) if given.serve else 0
+    return True
 
 
-def site(*how: str) -> int:
-    """Let Sphinx make the site, strictly, on all cores."""
+def make_site(*arguments: str) -> bool:
+    """Let Sphinx make the site in ``DRAFT``, strictly, on all cores."""
     tool = ROOT / "book" / "_tools" / "sphinx_site.py"
-    places = [str(BUILD / "html"), str(BUILD / ".doctrees")]
+    places = [str(DRAFT), str(BUILD / ".doctrees")]
     jobs = ["--jobs", str(os.cpu_count() or 1)]
-    command = [sys.executable, str(tool), *places, *jobs, *how]
-    return subprocess.run(command, check=False).returncode
+    command = [sys.executable, str(tool), *places, *jobs, *arguments]
+    return subprocess.run(command, check=False).returncode == 0
 
 
-def serve_and_check(live: bool = True) -> int:
-    """Readers need not wait for Python of live pages, nor for the ledger's checks.
+def publish() -> None:
+    """Put the finished draft in place of the site; who reads meanwhile finds one or the other."""
+    last = BUILD / "html.last"
+    shutil.rmtree(last, ignore_errors=True)
+    if HTML.exists():
+        HTML.rename(last)
+    DRAFT.rename(HTML)
+    shutil.rmtree(last, ignore_errors=True)
 
-    Pages offer to become live when it is there; pages that show evidence are made anew.
+
+def refresh_evidence() -> bool:
+    """Run the ledger's checks that are not of this version; show what they find on its pages.
+
+    Whether every check agrees with its status; an error of the site raises.
     """
-    from serve import serve
-
-    server = serve(8000)
-    say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
-    try:
-        if live and runtime.bring([WEB, BUILD / "html"], say):
-            finish()  # the archive has it too
-        if to_check(Evidence(Sources())):
-            say("the ledger's checks run now; its pages show what they find when they are done")
-            run_all([], checks=True)
-            tell(Pages(Sources()), Evidence(Sources()), runnable())
-            shutil.copy(BUILD / "buildinfo", BUILD / "html" / ".buildinfo")
-            pages = [page for page in toc_pages() if shows_evidence(page)]
-            for page in pages:  # what has no doctree is read again: its text is as it was
-                (BUILD / ".doctrees" / f"{page}.doctree").unlink(missing_ok=True)
-            if site(*(str(ROOT / f"{page}.md") for page in pages)):
-                say("the ledger's pages could not be made anew: see the warnings above")
-            else:
-                finish()
-                say("the ledger shows its evidence: read its pages again")
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        print()
-    return 0
+    if not to_check(Evidence(Sources())):
+        return True
+    agree = run_all([], checks=True)
+    describe_build(Pages(Sources()), Evidence(Sources()), runnable())
+    shutil.rmtree(DRAFT, ignore_errors=True)
+    shutil.copytree(HTML, DRAFT)
+    pages = [page for page in toc_pages() if shows_evidence(page)]
+    for page in pages:  # Sphinx reads again what has no doctree; their text has not changed
+        (BUILD / ".doctrees" / f"{page}.doctree").unlink(missing_ok=True)
+    if not make_site(*(str(ROOT / f"{page}.md") for page in pages)):
+        raise RuntimeError("its pages could not be made anew: see the warnings above")
+    archive(DRAFT)
+    publish()
+    return agree
 
 
 def shows_evidence(page: str) -> bool:
@@ -218,31 +234,34 @@ def run_all(pages: list[str], checks: bool) -> bool:
     fresh = [page for page in pages if not store.current(page)]
     wanted = to_check(ledger) if checks else {}
     keys = {name: store.key(name) for name in fresh} | {name: ledger.key(name) for name in wanted}
-    say(f"{len(fresh)} of {len(pages)} pages to run, {sum(map(len, wanted.values()))} checks")
+    announce(fresh, pages, wanted, store)
     parts = [(paper, names[k : k + PART]) for paper, names in wanted.items()
              for k in range(0, len(names), PART)]  # fmt: skip
     good, found = True, {paper: {} for paper in wanted}
     cores = max(2, os.cpu_count() or 1)
     with (
         forked.ready() as kernels,
-        ProcessPoolExecutor(cores, initializer=forked.use, initargs=(kernels,)) as pool,
+        ProcessPoolExecutor(cores, initializer=begin_worker, initargs=(kernels,)) as pool,
     ):
         # the longest pages first, so that no core waits at the end
-        guess = {f"book/{page}": 9.0 for page in LONG}
-        fresh.sort(key=lambda page: -store.record(page).get("seconds", guess.get(page, 3.0)))
+        fresh.sort(key=lambda page: -expected(page, store))
         work: dict[Future[Any], str] = {pool.submit(run_page, page): page for page in fresh}
         checked = {pool.submit(run_checks, names): paper for paper, names in parts}
-        for count, future in enumerate(as_completed(work | checked), 1):
-            if future in checked:
-                found[checked[future]] |= future.result()
-                continue
-            page, notebook, seconds, error = future.result()
-            if error:
-                say(f"{page}.md: a cell fails\n{error}")
-                good = False
-                continue
-            store.keep(page, keys[page], notebook, seconds)
-            say(f"[{count}/{len(work) + len(checked)}] {page} in {seconds:.1f} s")
+        try:
+            for count, future in enumerate(as_completed(work | checked), 1):
+                if future in checked:
+                    found[checked[future]] |= future.result()
+                    continue
+                page, notebook, seconds, error = future.result()
+                if error:
+                    say(f"{page}.md: a cell fails\n{error}")
+                    good = False
+                    continue
+                store.keep(page, keys[page], notebook, seconds)
+                say(f"[{count}/{len(work) + len(checked)}] {page} in {seconds:.1f} s")
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what waits is not begun
+            raise
     for paper, claims in found.items():
         wrong = [name for name, entry in claims.items() if not entry["agrees"]]
         for name in wrong:
@@ -251,12 +270,43 @@ def run_all(pages: list[str], checks: bool) -> bool:
             ledger.keep(paper, keys[paper], claims)
         good &= not wrong
     if pages:
-        tell(store, ledger, pages)
+        describe_build(store, ledger, pages)
     slowest(fresh, store, found)
     return good
 
 
-def tell(store: Pages, ledger: Evidence, pages: list[str]) -> None:
+def begin_worker(kernels: str) -> None:
+    """Prepare a process of the pool: its kernels are forked, and it ends when the build does."""
+    signal.signal(signal.SIGINT, lambda *_: os._exit(1))  # the build says that it was interrupted
+    recovery.end_with_parent()
+    forked.use(kernels)
+
+
+def expected(page: str, store: Pages) -> float:
+    """Seconds that a page is expected to run: as long as last time, where that is known."""
+    return float(store.record(page).get("seconds", LONG.get(page, USUAL)))
+
+
+def announce(
+    fresh: list[str], pages: list[str], wanted: dict[str, list[str]], store: Pages
+) -> None:
+    """Say what will be run, and about how long that and the site take."""
+    count = sum(map(len, wanted.values()))
+    what = [f"{len(fresh)} of {len(pages)} pages"] * bool(pages) + [f"{count} checks"] * bool(count)
+    work = sum(expected(page, store) for page in fresh) + CHECK * count
+    seconds = work / min(2, os.cpu_count() or 1) + (SITE if pages else 0)
+    say(f"{' and '.join(what)} to run; done in about {duration(seconds)}")
+
+
+def duration(seconds: float) -> str:
+    """Rounded up, as people say it."""
+    if seconds < 50:
+        return f"{max(10, 10 * math.ceil(seconds / 10))} seconds"
+    minutes = math.ceil(seconds / 60)
+    return "a minute" if minutes == 1 else f"{minutes} minutes"
+
+
+def describe_build(store: Pages, ledger: Evidence, pages: list[str]) -> None:
     """What the book says of this build: evidence, times, versions."""
     evidence = {name: entry for paper in PAPERS for name, entry in ledger.of(paper).items()}
     write(BUILD / "evidence.json", json.dumps(evidence, indent=1))
@@ -289,14 +339,16 @@ def machine() -> str:
 
 
 # -- afterwards --------------------------------------------------------------------------------
-def finish() -> None:
-    """The whole site as one archive, for reading without a network."""
-    html = BUILD / "html"
-    shutil.copy(html / ".buildinfo", BUILD / "buildinfo")  # edit.py goes on from here
-    for junk in (html / ".buildinfo", html / "objects.inv.bak"):
-        junk.unlink(missing_ok=True)
-    archive = shutil.make_archive(str(BUILD / "attnlab-book"), "zip", html)
-    shutil.move(archive, html / "downloads" / "attnlab-book.zip")
+def archive(site: Path) -> None:
+    """Offer the whole site as one archive, for reading without a network."""
+    target = site / ARCHIVE
+    draft = target.with_suffix(".part")
+    with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as out:
+        for path in sorted(site.rglob("*")):
+            inside = path.relative_to(site)
+            if path.is_file() and inside != ARCHIVE and path not in (draft, site / ".buildinfo"):
+                out.write(path, inside)
+    draft.replace(target)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import live
+import recovery
 from build import downloads, run_all, serve_files
 from results import BUILD, ENVIRONMENT, Pages, run_page, runnable, toc_pages
 from sources import HOMES, ROOT, Sources
@@ -190,10 +191,9 @@ def say(words: str) -> None:
 def begin(zygote: Zygote) -> None:
     """A copy of the built site to work on; where there is none, pages run and are made."""
     shutil.rmtree(HERE, ignore_errors=True)
-    if (BUILD / "buildinfo").is_file() and (BUILD / "html" / "index.html").is_file():
+    if (BUILD / "html" / ".buildinfo").is_file():
         shutil.copytree(BUILD / "html", HTML, ignore=shutil.ignore_patterns("*.zip"))
         shutil.copytree(BUILD / ".doctrees", DOCTREES)
-        shutil.copy(BUILD / "buildinfo", HTML / ".buildinfo")
         return
     say("the book is not built yet: all pages run first")
     serve_files()
@@ -204,6 +204,7 @@ def begin(zygote: Zygote) -> None:
 
 def main() -> None:
     """Serve, watch, until interrupted."""
+    recovery.end_with_make()
     os.environ.update(ENVIRONMENT)
     os.chdir(ROOT)
     editor = Editor()

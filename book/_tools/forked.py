@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -31,7 +32,11 @@ MODULES = (
     "scipy.linalg", "scipy.special", "matplotlib.pyplot", "matplotlib_inline.backend_inline",
     "anywidget",
 )  # fmt: skip
-PLACE = "ATTNLAB_FORKS"  # of the socket where a kernel is asked for
+PLACE = "ATTNLAB_FORKS"  # process and socket where a kernel is asked for: "pid:path"
+
+
+class ForkServerError(Exception):
+    """The process that forks kernels has ended; it has said why."""
 
 
 @contextmanager
@@ -46,11 +51,13 @@ def ready() -> Iterator[str]:
         process = subprocess.Popen(
             [sys.executable, __file__, place], env={**os.environ, "MPLBACKEND": BACKEND}
         )
+        reaper = threading.Thread(target=process.wait, daemon=True)  # so that its end can be seen
+        reaper.start()
         try:
-            yield place
+            yield f"{process.pid}:{place}"
         finally:
             process.terminate()
-            process.wait()
+            reaper.join()
 
 
 def use(place: str) -> None:
@@ -158,10 +165,11 @@ class Forked(LocalProvisioner):
         argv = cmd[cmd.index("ipykernel_launcher") :]
         given = {"argv": argv, "cwd": str(kwargs.get("cwd") or os.getcwd()),
                  "env": dict(kwargs.get("env") or os.environ)}  # fmt: skip
-        place = Path(os.environ[PLACE])
-        for _ in range(3000):
-            if place.exists():
-                break
+        pid, _, path = os.environ[PLACE].partition(":")
+        place = Path(path)
+        while not place.exists():
+            if Child(int(pid)).poll() is not None:
+                raise ForkServerError("no kernel can be started: see the error above")
             time.sleep(0.02)
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(place))

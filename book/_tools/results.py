@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from functools import partial
@@ -143,31 +144,46 @@ class Pages:
         if self.record(page).get("key") != self.key(page):
             return False
         try:
-            self._store().match_cache_notebook(read_page(page))
-        except KeyError:
+            self._kept(page)
+        except Exception:  # it is not there, or a full disk cut it short: the page runs again
             return False
         return True
+
+    def _kept(self, page: str) -> Any:
+        """The notebook that is kept of a page, with its outputs; KeyError where there is none."""
+        store = self._store()
+        record = store.match_cache_notebook(read_page(page))
+        return store.get_cache_bundle(record.pk).nb
 
     def keep(self, page: str, key: str, notebook: Any, seconds: float) -> None:
         """Put a result where the site's build finds it; ``key`` is from before the run."""
         from jupyter_cache.base import CacheBundleIn
 
         self._place(page).unlink(missing_ok=True)
+        self._forget_unreadable()
         bundle = CacheBundleIn(notebook, page, data={"execution_seconds": seconds})
         self._store().cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         cells = sum(cell.cell_type == "code" for cell in notebook.cells)
         told = {"key": key, "seconds": round(seconds, 2), "cells": cells}
         write(self._place(page), json.dumps(told))
 
+    def _forget_unreadable(self) -> None:
+        """Begin a new store where a full disk has left one that cannot be read."""
+        from sqlalchemy.exc import DatabaseError
+
+        try:
+            self._store().list_cache_records()
+        except DatabaseError:
+            shutil.rmtree(self.folder / "cache")
+
     def told(self, page: str) -> dict[str, str]:
         """What the cells of a page tell its words, by name, as Python writes it."""
         try:
-            store = self._store()
-            record = store.match_cache_notebook(read_page(page))
+            kept = self._kept(page)
         except KeyError:
             return {}
         found = {}
-        for cell in store.get_cache_bundle(record.pk).nb.cells:
+        for cell in kept.cells:
             for output in cell.get("outputs", []):
                 mark = output.get("metadata", {}).get("scrapbook")
                 if mark:

