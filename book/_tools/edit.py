@@ -209,7 +209,10 @@ def main() -> None:
     os.chdir(ROOT)
     editor = Editor()
     try:
+        say("getting ready, about 10 seconds; after that what is saved is shown within seconds")
         begin(editor.zygote)
+        editor.zygote.wait_until_ready()
+        editor.kernels.wait_until_ready()
         server = live.serve(HTML, editor.told, int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
         store = Pages(editor.sources)
         editor.stale = {page for page in runnable() if not store.current(page)}

@@ -35,9 +35,17 @@ class Zygote:
         self._process = context.Process(target=_wait, args=(there, self._here), daemon=False)
         self._process.start()
         there.close()
+        self._imported = False
+
+    def wait_until_ready(self) -> None:
+        """Return when its imports are done; until then the first build would wait for them."""
+        if not self._imported:
+            self._here.recv()
+            self._imported = True
 
     def build(self, html: Path, doctrees: Path, pages: list[str] | None) -> str:
         """Bring pages, or all that changed, up to date; what was said."""
+        self.wait_until_ready()
         self._here.send((html, doctrees, pages))
         return str(self._here.recv())
 
@@ -55,6 +63,7 @@ def _wait(pipe: Any, other: Any) -> None:
         importlib.import_module(name)
     from sphinx_site import make
 
+    pipe.send("ready")
     context = multiprocessing.get_context("fork")
     while True:
         try:
@@ -101,6 +110,10 @@ class Kernels:
         client.execute(WARM, silent=True, store_history=False)
         client.stop_channels()
         self._ready = manager
+
+    def wait_until_ready(self) -> None:
+        """Return when a kernel stands ready."""
+        self._thread.join()
 
     def take(self) -> Any:
         """The kernel that is ready; another is started for the next page."""
