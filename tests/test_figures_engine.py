@@ -1,21 +1,24 @@
 """The engine behind the figures: same bits from everybody, and nothing lost when it is killed."""
 
+import contextlib
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from attnbook import figures
+from attnbook import figures, install
 from attnbook.cli import _figures, main
-from attnbook.figures import Data, Figure, _kept, _output, _store, _verdict
+from attnbook.figures import Data, Figure, _kept, _output, _store, costs
 from attnbook.figures._plan import plan
 from attnbook.figures._store import Store
 from attnbook.files import atomically
@@ -214,6 +217,57 @@ def test_killed_and_resumed(tmp_path: Path) -> None:
     assert all(kept[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
+def descendants(root: int) -> set[int]:
+    """Processes below a process, from the process table."""
+    parents: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    found = {root}
+    for _ in parents:
+        more = {child for child, parent in parents.items() if parent in found}
+        if more <= found:
+            break
+        found |= more
+    return found - {root}
+
+
+def is_alive(process: int) -> bool:
+    """Whether it runs; a zombie has ended, and waits for whoever started it to notice."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
+
+
+def test_a_killed_command_leaves_no_process(tmp_path: Path) -> None:
+    command = _command(tmp_path, trials=20_000)
+    command[command.index("--workers") + 1] = "2"
+    run = subprocess.Popen(command, env=_environment(), stderr=subprocess.DEVNULL)
+    pieces = tmp_path / ".pieces" / "svm.5"
+    try:
+        wait(lambda: any(pieces.glob("*.npz")), 120.0)
+        left = descendants(run.pid)
+    finally:
+        run.kill()
+        run.wait()
+    assert len(left) >= 3, "two workers, and what counts their resources"
+    try:
+        wait(lambda: not any(map(is_alive, left)), 30.0)
+    finally:
+        for process in filter(is_alive, left):
+            os.kill(process, signal.SIGKILL)
+
+
+def wait(until: Callable[[], bool], seconds: float) -> None:
+    """Wait until something is true; fail where it does not become so."""
+    end = time.monotonic() + seconds
+    while not until():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
 def test_two_processes_at_one_output(tmp_path: Path) -> None:
     command = _command(tmp_path, trials=200)
     runs = [subprocess.Popen(command, env=_environment()) for _ in range(2)]
@@ -289,7 +343,7 @@ def test_bad_names_and_places(tmp_path: Path) -> None:
         toy().run(seed=-1)
     with pytest.raises(ValueError, match=r"workers: expected"):
         figures.mapper(workers=0)
-    with pytest.raises(ValueError, match=r"scheduler: expected an address"):
+    with pytest.raises(ValueError, match=r"scheduler: expected the address of a Dask"):
         figures.mapper(backend="dask")
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"out: expected a folder that can be written"):
@@ -389,11 +443,13 @@ def test_other_figures_are_not_kept(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_missing_extra_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_verdict, "find_spec", lambda _: None)
-    says = r"^svm\.5: expected torch \(pip install 'attnlab\[real-train\]'\), got no such module$"
-    with pytest.raises(ValueError, match=says):
+    for name in ("torch", "sklearn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    line = install.local_install_line("real-train")
+    says = f"Computing svm.5 needs PyTorch, which is not installed: {line}"
+    with pytest.raises(ValueError, match=f"^{re.escape(says)}$"):
         measured(needs="real-train").run()
-    with pytest.raises(ValueError, match=r"pip install 'attnlab\[real\]'"):
+    with pytest.raises(ValueError, match=re.escape(install.local_install_line("real"))):
         measured(needs="real").run()
     assert measured().run()["x"].shape == (2, 8, 4)
 
@@ -452,3 +508,49 @@ def test_every_figure_of_the_papers_that_shows_data_has_a_command() -> None:
     assert len(found) == 36
     needs = {one.id for one in found if one.needs}
     assert needs == {f"{paper}.{number}" for paper, numbers in real.items() for number in numbers}
+
+
+def test_the_time_is_estimated_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = {"a": {"quick": 0.4, "paper": 40.0}, "b": {"quick": 3.0, "paper": 800.0}, "c": {}}
+    monkeypatch.setattr(costs, "measured", lambda: {"seconds": seconds})
+    monkeypatch.setattr(_kept, "seconds", {"c": 60.0}.get)
+    for names, preset, says in (
+        ("ab", "quick", "2 figures, preset quick: a few seconds"),
+        ("ac", "quick", "2 figures, preset quick: about 60 seconds"),
+        ("ab", "paper", "2 figures, preset paper: about 14 minutes"),
+        ("ac", "paper", "2 figures, preset paper: about 40 seconds, and 1 that were never timed"),
+        ("c", "paper", "c, preset paper: how long this takes has not been measured"),
+    ):
+        assert costs.estimate(list(names), preset) == says
+
+
+def test_the_command_says_first_how_long_it_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["figure", "svm.3", "--workers", "1", "--out", str(tmp_path)]
+    assert main(command) == 0
+    assert capsys.readouterr().err.startswith("svm.3, preset quick: a few seconds\n")
+    assert main([*command, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--workers", "0"], "workers: expected a whole number of at least 1, got 0"),
+        (["--backend", "ray"], "backend: expected one of 'processes', 'dask', got 'ray'"),
+        (["--backend", "dask"], "scheduler: expected the address of a Dask scheduler, got none"),
+        (["--scheduler", "tcp://x:1"], "backend: expected 'dask' where a scheduler is given, got"),
+        (["--preset", "big"], "preset: expected one of 'quick', 'paper', got 'big'"),
+        (["--set", "q=3"], "setting: expected one of "),
+        (["--set", "steps"], "set: expected name=value, such as d=4,8, got 'steps'"),
+    ],
+)
+def test_bad_input_of_the_command_is_one_line_and_begins_nothing(
+    arguments: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["figure", "svm.5", "--out", str(tmp_path / "out"), *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith(f"attnlab figure: {says}")
+    assert said.err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -20,6 +20,7 @@ FLOORS = [
     "attnlab.optim",
     "attnlab.svm",
     "attnlab.ntk",
+    "attnbook.install",
     "attnbook.files",
     "attnbook.theory",
     "attnbook.claims",

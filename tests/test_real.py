@@ -7,8 +7,11 @@ import hashlib
 import json
 import os
 import stat
+import sys
 import tarfile
+import time
 import zipfile
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnbook import real
+from attnbook import install, real
 from attnbook.cli import main
 from attnbook.real import _datasets, _encoder, _fetch, _sources, _words
 from attnlab import problems, svm
@@ -55,7 +58,7 @@ def packed(files: dict[str, bytes], how: str) -> bytes:
 
 def known(data: bytes, how: str, name: str = "some") -> _fetch.Archive:
     digest = hashlib.sha256(data).hexdigest()
-    return _fetch.Archive(name, "1.0", how, f"{name}.file", digest, len(data))
+    return _fetch.Archive(name, "1.0", how, f"{name}.file", digest, len(data), f"{name} data")
 
 
 def keep(cache: Path, files: dict[str, bytes], how: str, name: str = "some") -> _fetch.Archive:
@@ -176,7 +179,7 @@ def test_fetched_once_whole_or_not_at_all(
     assert _fetch.member(one, "package/a.txt", told.append) == b"hello"
     assert _fetch.member(one, "package/a.txt", told.append) == b"hello"
     assert len(told) == 1
-    assert "fetching some 1.0" in told[0]
+    assert told[0] == f"fetching some data (0 MB), once, into {cache}"
     assert (tmp_path / "log").read_text() == "x\n", "once"
     # a damaged file is fetched again; another file is refused, and nothing is left
     (cache / "some.file").write_bytes(b"\0" * len(data))
@@ -232,7 +235,7 @@ def test_no_program_no_room_no_folder(
 
 def test_a_missing_library_and_an_unreachable_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
-    with pytest.raises(ValueError, match=r"datasets: expected to be installed.*attnlab\[real\]"):
+    with pytest.raises(ValueError, match=r"^Reading sst2 .* needs datasets, .*\[real\]"):
         real.data.hub("sst2")
 
     def load(where: str, config: str | None, split: str) -> list[dict[str, Any]]:
@@ -335,7 +338,7 @@ def test_words_are_cut_greedily() -> None:
         (lambda m: m("one", layers=3), "layers: expected at most 2, got 3"),
         (lambda _: real.models.Encoder({}, {}, 2), "weights: expected those of a BERT-like"),
         (lambda m: real.models.Encoder(m.weights, {}, 3), "heads: expected a divisor of 16, got 3"),
-        (lambda _: real.models.hub("nowhere"), "huggingface_hub: expected to be installed"),
+        (lambda _: real.models.hub("nowhere"), "needs huggingface-hub, which is not installed: "),
     ],
 )
 def test_bad_input_of_models(act: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -493,11 +496,121 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == first, "the same seed, the same words"
     for wrong, words in (
         (["--layer", "5"], "layer: expected a number from 0 to 1, got 5"),
-        (["--text", str(tmp_path / "none")], "text: expected a file of UTF-8 text"),
-        (["--length", "40"], "texts: expected some with at least 40 tokens, got none"),
+        (["--layer", "-1"], "layer: expected a whole number of at least 0, got -1"),
+        (["--head", "2"], "head: expected a number from 0 to 1, got 2"),
+        (["--length", "6"], "got 6: 2 of 3 lines have 6 tokens; try --length 5"),
+        (["--length", "40"], "got 40: 0 of 3 lines have 40 tokens; try --length 5"),
+        (["--most", "2"], "most: expected a whole number of at least 3, got 2"),
     ):
         assert main([*given, *wrong]) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (None, "--text: expected a file with one text on each line, got no file "),
+        (b"", "--text: expected one text on each line, at least 3 different ones, got none in "),
+        (b"\n \n", "at least 3 different ones, got none in "),
+        (b"one long line of text, and no other", "at least 3 different ones, got 1 in "),
+        (b"twice\ntwice\nonce\n", "at least 3 different ones, got 2 in "),
+        (b"\xff\xfea\x00", "--text: expected a file in UTF-8, got "),
+        (b"a\nb\nc\n", "--text: expected at least 3 lines of 2 words or more, got 0 in "),
+    ],
+)
+def test_texts_that_cannot_be_probed(
+    content: bytes | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "texts.txt"
+    if content is not None:
+        text.write_bytes(content)
+    given = ["probe", "random", "--layer", "1", "--head", "0", "--out", str(tmp_path / "out")]
+    assert main([*given, "--text", str(text)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("attnlab probe: ")
+    assert words in said.err
+    assert said.err.count("\n") == 1
+
+
+SHORT = "one", "one two", "good and bad"
+LONG = (
+    "one two three four and good",
+    "the good and the bad one is not four",
+    "is a bad one not a good",
+)
+
+
+@pytest.mark.parametrize(
+    ("texts", "used", "length"),
+    [
+        (LONG, 3, 6),
+        ((*SHORT, *LONG), 3, 6),  # 3 texts of 6 tokens are more than 5 of 2
+        ((*SHORT, *(f"{one} three" for one in SHORT)), 5, 2),
+        ([f"{one} {' and'.join(LONG)} {' or '.join(LONG)}" for one in SHORT], 3, 16),
+        ([f"{one} {LONG[0]}" for one in ("\u2603", *SHORT)], 3, 7),  # an unknown token ends a text
+    ],
+)
+def test_the_length_suits_the_texts(
+    texts: Sequence[str],
+    used: int,
+    length: int,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(texts), "utf-8")
+    given = ["probe", "random", "--layer", "0", "--head", "1", "--text", str(path)]
+    assert main([*given, "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    assert (
+        said.err == f"measuring {used} of {len(texts)} texts, {length} tokens of each: about 5 s\n"
+    )
+    assert said.out.startswith(f"layer 0, head 1: {used} texts of {length} tokens\n")
+
+
+def test_an_unknown_model_is_told_the_known_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    given = ["probe", "minlm", "--layer", "0", "--head", "1", "--text", str(tmp_path / "none")]
+    assert main(given) == 2
+    line = install.local_install_line("real")
+    assert capsys.readouterr().err == (
+        "attnlab probe: model: expected minilm, random, the folder of a model, or a name on the "
+        f"Hugging Face hub (which needs huggingface-hub: {line}), got 'minlm'\n"
+    )
+
+
+def test_a_killed_download_is_cleared_away(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier, killed process left is removed; a download that goes on now is not."""
+    (tmp_path / "given").write_bytes(b"some")
+    program(tmp_path, monkeypatch, "npm", f"cp '{tmp_path}/given' some.file")
+    for name in ("old", "new"):
+        (cache / f".part-{name}").mkdir(parents=True)
+        (cache / f".part-{name}" / "half").write_bytes(b"so")
+    os.utime(cache / ".part-old", (time.time() - 7200,) * 2)
+    _fetch.fetch(known(b"some", "npm"), lambda _: None)
+    assert sorted(path.name for path in cache.iterdir()) == [".part-new", "some.file"]
+
+
+def test_an_interrupt_ends_the_download(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path, monkeypatch, "npm", f"echo $$ > '{tmp_path}/pid'; exec sleep 60")
+
+    def interrupt(_: float) -> None:
+        if (tmp_path / "pid").exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_fetch.time, "sleep", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        _fetch.fetch(known(b"some", "npm"), lambda _: None)
+    assert list(cache.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 # -- the real ones ---------------------------------------------------------------------------------

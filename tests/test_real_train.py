@@ -144,7 +144,7 @@ def test_what_no_rule_is(values: tuple[Any, ...], message: str) -> None:
 
 def test_without_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ValueError, match=r'^torch: .* pip install "attnlab\[real-train\]"'):
+    with pytest.raises(ValueError, match=r"^Training .* needs PyTorch, .*\[real-train\]"):
         fit(made())
 
 

@@ -32,9 +32,7 @@ def _fill(answer: Answer, rows: RankOne, index: int, norm: str) -> None:
     try:
         import cvxpy
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "method='cvxpy' needs cvxpy: pip install 'attnlab[book]'"
-        ) from None
+        raise ModuleNotFoundError("method='cvxpy' needs cvxpy: pip install cvxpy") from None
 
     cp: Any = cvxpy
 

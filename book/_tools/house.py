@@ -21,6 +21,7 @@ WORDS = {
     "attnlab.optim": "what happens",
     "attnlab.svm": "where it goes",
     "attnlab.ntk": "what it looks like from its start",
+    "attnbook.install": "install lines, missing extras",
     "attnbook.files": "files and processes",
     "attnbook.theory": "what is promised",
     "attnbook.claims": "what survives",

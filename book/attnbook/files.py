@@ -5,9 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import threading
+import time
 from pathlib import Path
+from typing import Any
 
 from attnlab import checks as check
+
+WATCH_INTERVAL = 1.0  # seconds between two looks at whether the parent is still there
 
 
 def atomically(path: Path, content: bytes) -> None:
@@ -43,3 +48,29 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def end_with_parent(parent: int) -> None:
+    """End this process soon after its parent has ended, even by ``kill -9``.
+
+    Call it first in each worker process, such as by the initializer of a pool: a worker waits on
+    a pipe that it holds open itself, so it would never notice. Where the parent's id cannot
+    change (Windows), this does nothing.
+    """
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_INTERVAL)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="end with parent").start()
+
+
+def one_thread() -> contextlib.AbstractContextManager[Any]:
+    """Let BLAS use one thread: the last bits are then the same everywhere, and cores are shared."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ModuleNotFoundError:
+        return contextlib.nullcontext()
+    limited: contextlib.AbstractContextManager[Any] = threadpool_limits(1)
+    return limited

@@ -1,4 +1,4 @@
-"""The command line: thin, and all it says comes from the rooms below."""
+"""The command line: it reads arguments, calls the packages below, and prints what they return."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 import attnlab
+from attnbook import install
 from attnbook.cli import _check, _course, _figures, _probe
 
 __all__ = ["main"]
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         room.add(commands)
     given = parser.parse_args(arguments)
     try:
+        if modules := getattr(given, "needs", None):
+            install.require(f"The step {given.step!r}", modules)
         return int(given.run(given))
     except ValueError as error:
         print(f"attnlab {given.command}: {error}", file=sys.stderr)

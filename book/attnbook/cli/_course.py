@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from attnbook import install
 from attnbook.cli import _course_more
+
+WITHOUT_SETS = ("check", "template", "extend", "forget")  # steps that read no problem set
 
 
 def add(commands: Any) -> None:
@@ -25,8 +28,9 @@ def add(commands: Any) -> None:
     new.add_argument("--out", help="the folder (default: the name)")
     new.add_argument(
         "--install",
-        default="attnlab[course]",
-        help="what the first cell installs: a package, or the address of the book's wheel",
+        default=install.requirement("course", "wheel"),
+        help="what the first cell of the notebooks installs: a wheel beside the notebook, the "
+        "address of one, or a package (default: %(default)s)",
     )
     new.add_argument(
         "--problems", action="append", default=[], metavar="SET:ID,ID",
@@ -77,8 +81,10 @@ def add(commands: Any) -> None:
     one.add_argument("notebook", help="a file; no course folder is needed")
     one.set_defaults(run=look)
     _course_more.add(steps)
-    for step in steps.choices.values():
+    for name, step in steps.choices.items():
         step.add_argument("--sources", help="the folder of the problem sets (default: found)")
+        if name not in WITHOUT_SETS:
+            step.set_defaults(needs={"instructor": ("jupytext",)})
 
 
 def guarded(act: Any) -> int:
@@ -91,7 +97,11 @@ def guarded(act: Any) -> int:
         print(f"attnlab course: {error}", file=sys.stderr)
         return 3
     except ModuleNotFoundError as error:
-        print(f"attnlab course: needs {error.name}: pip install {error.name}", file=sys.stderr)
+        line = install.local_install_line("instructor")
+        print(
+            f"attnlab course: this step needs {error.name}, which is not installed: {line}",
+            file=sys.stderr,
+        )
         return 2
 
 

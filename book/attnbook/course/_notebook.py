@@ -9,13 +9,14 @@ import textwrap
 from typing import Any
 
 from attnbook.course._source import Problem, ProblemSet, fill, variant
+from attnbook.install import requirement
 from attnlab import checks as check
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 ABOUT = "attnlab"  # what the notebook says of itself, in its metadata
 STUB = 'raise NotImplementedError("yours to write")'
 PROSE = "*Your answer here.*"
-PACKAGE = "attnlab[course]"
+PACKAGE = requirement("course", "wheel")
 INSTALL = """# Run this first: it installs what the notebook needs, where it is missing.
 try:
     import attnlab

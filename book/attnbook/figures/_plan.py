@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from attnbook.files import one_thread
 from attnlab.checks import Array
 
 
@@ -66,13 +66,3 @@ def piece(
     with one_thread():
         found = compute(task.cell, task.trials, generator(task))
     return {name: np.asarray(array) for name, array in found.items()}
-
-
-def one_thread() -> contextlib.AbstractContextManager[Any]:
-    """BLAS sums in another order with another number of threads; also, threads would fight."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ModuleNotFoundError:
-        return contextlib.nullcontext()
-    limited: contextlib.AbstractContextManager[Any] = threadpool_limits(1)
-    return limited

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from attnbook import install
 from attnbook.figures._plan import Task, piece, plan
-from attnbook.figures._verdict import EXTRAS, Verdict, ready
+from attnbook.figures._verdict import EXTRAS, Verdict
 from attnlab import checks as check
 from attnlab.checks import Array
 
@@ -142,9 +143,14 @@ class Figure:
             chosen[name] = _like(name, value, chosen[name])
         return chosen
 
+    @property
+    def optional_modules(self) -> dict[str, tuple[str, ...]]:
+        """By extra, the modules without which it cannot be computed."""
+        return {self.needs: EXTRAS[self.needs]} if self.needs else {}
+
     def ready(self) -> None:
         """Refuse, in one sentence that says what to install, what cannot be computed here."""
-        ready(self.id, self.needs)
+        install.require(f"Computing {self.id}", self.optional_modules)
 
     def tasks(self, settings: Mapping[str, Any], seed: int) -> list[Task]:
         """The pieces of work."""

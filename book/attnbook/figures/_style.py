@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from attnbook import install
 from attnbook.figures._record import Data, Figure
 from attnlab import checks as check
 
@@ -100,13 +101,10 @@ def settings(theme: str) -> Any:
 
 def picture(figure: Figure, data: Data, theme: str) -> Any:
     """Draw; matplotlib is asked for here and nowhere else, and no window is opened."""
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure as Canvas
-    except ModuleNotFoundError:
-        raise check.fail(
-            "draw", 'matplotlib (pip install "attnlab[figures]")', "no module matplotlib"
-        ) from None
+    install.require(f"Drawing {figure.id}", {"figures": ("matplotlib",)})
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
     with mpl.rc_context(settings(theme)):
         canvas = Canvas(figsize=figure.size)
         figure.paint(data, canvas)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from attnlab import checks as check
 
 WORDS = ("as the paper says", "weaker", "not at this size", "otherwise")
-# an extra, and the module by which its absence is noticed
-EXTRAS = {"real": "sklearn", "real-train": "torch"}
+# by extra, the modules that show whether it is installed
+EXTRAS = {"real": ("sklearn",), "real-train": ("torch",)}
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,3 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.word}: {self.numbers}"
-
-
-def ready(name: str, needs: str) -> None:
-    """Refuse a figure whose extra is not installed, in one sentence."""
-    if needs and find_spec(EXTRAS[needs]) is None:
-        raise check.fail(
-            name, f"{EXTRAS[needs]} (pip install 'attnlab[{needs}]')", "no such module"
-        )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from attnbook import install
 from attnbook.figures._plan import Task
 from attnbook.figures._record import Arrays, Done, Figure
 from attnbook.figures._store import Store
+from attnbook.files import end_with_parent
 from attnlab import checks as check
 
 BACKENDS = ("processes", "dask")
@@ -50,8 +53,10 @@ def mapper(
     """
     check.count("workers", workers)
     check.choice("backend", backend, BACKENDS)
-    if (backend == "dask") != (scheduler is not None):
-        raise check.fail("scheduler", "an address with the backend dask, and only there", scheduler)
+    if backend == "dask" and scheduler is None:
+        raise check.fail("scheduler", "the address of a Dask scheduler", "none")
+    if backend != "dask" and scheduler is not None:
+        raise check.fail("backend", "'dask' where a scheduler is given", repr(backend))
 
     def each(figure: Figure, tasks: list[Task]) -> Iterator[Done]:
         kept = None if store is None else Store(Path(store), say)
@@ -74,6 +79,11 @@ def mapper(
     return each
 
 
+def needed(backend: str) -> dict[str, tuple[str, ...]]:
+    """The modules that several processes need, by extra."""
+    return {"dask": ("joblib", "distributed")} if backend == "dask" else {"figures": ("joblib",)}
+
+
 def _compute(
     figure: Figure, tasks: list[Task], workers: int, backend: str, scheduler: str | None
 ) -> Iterator[Done]:
@@ -81,18 +91,21 @@ def _compute(
         for task in tasks:
             yield task.index, figure.work(task)
         return
-    try:
-        from joblib import Parallel, delayed, parallel_config
-    except ModuleNotFoundError:
-        raise check.fail(
-            "workers", 'joblib for more than one (pip install "attnlab[figures]")', workers
-        ) from None
+    install.require(f"Computing {figure.id} in several processes", needed(backend))
+    from joblib import Parallel, delayed, parallel_config
+
     with contextlib.ExitStack() as stack:
         if backend == "dask":
             stack.enter_context(_cluster(str(scheduler)))
             options: dict[str, Any] = {"backend": "dask"}
         else:
-            options = {"backend": "loky", "n_jobs": workers, "inner_max_num_threads": 1}
+            options = {
+                "backend": "loky",
+                "n_jobs": workers,
+                "inner_max_num_threads": 1,
+                "initializer": end_with_parent,
+                "initargs": (os.getpid(),),
+            }
         stack.enter_context(parallel_config(**options))
         pool = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="3*n_jobs")
         yield from pool(delayed(_work)(figure.id, task) for task in tasks)
@@ -107,12 +120,8 @@ def _work(name: str, task: Task) -> tuple[int, Arrays]:
 
 @contextlib.contextmanager
 def _cluster(scheduler: str) -> Iterator[Any]:
-    try:
-        from distributed import Client
-    except ModuleNotFoundError:
-        raise check.fail(
-            "backend", 'Dask for "dask" (pip install "attnlab[dask]")', "no module distributed"
-        ) from None
+    from distributed import Client
+
     try:
         client: Any = Client(scheduler, timeout=PATIENCE)  # type: ignore[no-untyped-call]
     except (OSError, TimeoutError, ValueError) as error:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from attnbook import install
 from attnbook.real._fetch import UnavailableError, from_tar, member
 from attnbook.real._sources import (
     CIFAR,
@@ -182,7 +183,7 @@ def hub(name: str, part: str = "train") -> Texts:
     """
     check.choice("name", name, tuple(HUB))
     where, config, columns, label = HUB[name]
-    library = needed("datasets")
+    library = needed("datasets", f"Reading {name} from the Hugging Face hub")
     try:
         rows = library.load_dataset(where, config, split=part)
     except Exception as error:  # theirs are many: no network, no such part, a moved name
@@ -195,23 +196,17 @@ def hub(name: str, part: str = "train") -> Texts:
     return Texts(words, tuple(float(row[label]) for row in rows), told)
 
 
-def needed(module: str, extra: str = "real") -> Any:
-    """An optional library, or the sentence that says how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        package = module.split(".")[0].replace("sklearn", "scikit-learn")
-        raise UnavailableError(
-            f"{module}: expected to be installed, got no {error.name}: pip install "
-            f'"attnlab[{extra}]", or pip install {package}'
-        ) from None
+def needed(module: str, purpose: str, extra: str = "real") -> Any:
+    """Import an optional library, or say what it is needed for and how to get it."""
+    install.require(purpose, {extra: (module.split(".")[0],)})
+    return importlib.import_module(module)
 
 
 # -- one by one ------------------------------------------------------------------------------------
 def digits(part: str, say: Say) -> tuple[Pixels, IntArray]:
     """From scikit-learn, which has them in itself."""
     del part, say
-    found = needed("sklearn.datasets").load_digits()
+    found = needed("sklearn.datasets", "Reading the digits").load_digits()
     return (found.images / 16).astype(np.float32), found.target.astype(np.int64)
 
 
@@ -253,7 +248,7 @@ def fashion(part: str, say: Say) -> tuple[Pixels, IntArray]:
 
 def cifar(part: str, say: Say) -> tuple[Pixels, IntArray]:
     """Pictures whose rows are photographs."""
-    image = needed("PIL.Image")
+    image = needed("PIL.Image", "Reading pictures")
     names = ["test_batch"] if part == "test" else [f"data_batch_{k}" for k in range(1, 6)]
     image.MAX_IMAGE_PIXELS = None
     parts = [np.asarray(image.open(BytesIO(member(CIFAR, f"package/{n}.png", say)))) for n in names]

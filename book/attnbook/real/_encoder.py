@@ -111,6 +111,11 @@ class Encoder:
         inner = _words.tokens(text, self.vocabulary, lower=self.lower)
         return ("[CLS]", *inner[: most - 2], "[SEP]")
 
+    def leading_words(self, text: str) -> int:
+        """How many tokens a text has before the first unknown one, without [CLS] and [SEP]."""
+        inner = self.tokens(text)[1:]
+        return next(k for k, token in enumerate(inner) if token in SPECIAL)
+
     def __call__(self, text: str, most: int | None = None, layers: int | None = None) -> Trace:
         """Run a text through the first layers; all of them where None."""
         depth = self.layers if layers is None else check.count("layers", layers)
@@ -234,7 +239,7 @@ def hub(name: str) -> Encoder:
         raise check.fail("name", "a model of the hub, or a folder", "nothing")
     place = Path(name)
     if not place.is_dir():
-        library = needed("huggingface_hub")
+        library = needed("huggingface_hub", f"Fetching {name} from the Hugging Face hub")
         try:
             place = Path(
                 library.snapshot_download(

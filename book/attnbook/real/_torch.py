@@ -23,7 +23,7 @@ Tensors: TypeAlias = dict[str, Any]
 
 def torch() -> Any:
     """The library, or the sentence that says how to get it."""
-    return needed("torch", "real-train")
+    return needed("torch", "Training a Transformer", "real-train")
 
 
 @contextmanager
