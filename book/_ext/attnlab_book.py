@@ -257,9 +257,9 @@ class Totals(SphinxDirective):
         return written(self, "\n".join(lines))
 
 
-ABSENT_SETS = """The problem sets are not listed here. This book was built from the source archive, which
-leaves them out because their files contain the solutions. A book that is built in a clone of the
-repository lists them."""
+ABSENT_SETS = """The problem sets are not listed here. This book was built from the source
+archive, which leaves them out because their files contain the solutions. A book that is built in a
+clone of the repository lists them."""
 
 
 class ProblemSets(SphinxDirective):

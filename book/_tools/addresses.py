@@ -3,9 +3,9 @@
 python book/_tools/addresses.py            names the documents that are out of date
 python book/_tools/addresses.py --write    brings them up to date
 
-The settings: ``site`` and ``repository`` in pyproject.toml, ``RELEASED`` in attnbook/install.py, the
-version in attnlab/__init__.py, and the date that CHANGELOG.md gives to it. Each generated part
-stands between a line ``generated: NAME`` and a line ``end of NAME``, both comments.
+The settings are ``site`` and ``repository`` in pyproject.toml, ``RELEASED`` in
+attnbook/install.py, the version in attnlab/__init__.py, and its date in CHANGELOG.md. Each
+generated part stands between the comments ``generated: NAME`` and ``end of NAME``.
 """
 
 from __future__ import annotations
