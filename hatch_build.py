@@ -12,7 +12,8 @@ from typing import Any
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
-PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)\n*")
+# a picture, and the caption behind it: a paragraph in emphasis
+PICTURE = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)\n*(?:\*[^*]+\*\n+)?")
 LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)")
 
 
@@ -29,7 +30,7 @@ def readme_for_index(text: str, repository: str) -> str:
     """README with links that work outside of the repository.
 
     Relative links become addresses in the repository. Where its address is not known, they become
-    plain text, and pictures are left out with the empty lines behind them.
+    plain text, and pictures are left out with their captions.
     """
 
     def address(kind: str, target: str) -> str:

@@ -119,15 +119,15 @@ def test_links_of_readme_lead_to_files() -> None:
 
 def test_links_are_rewritten_in_prose_only(hook: ModuleType) -> None:
     text = (
-        "Start.\n\n![a\npicture](x/y.png)\n\nSee [one\nfile](a.md), [here](#start) and"
-        " [there](https://example.org/).\n\n```\n[code](a.md)\n```\n"
+        "Start.\n\n![a\npicture](x/y.png)\n\n*Its caption.*\n\n"
+        "See [one\nfile](a.md), [here](#start) and [there](https://example.org/).\n\n```\n[code](a.md)\n```\n"
     )
     assert hook.readme_for_index(text, "") == (
         "Start.\n\nSee one\nfile, [here](#start) and [there](https://example.org/).\n\n"
         "```\n[code](a.md)\n```\n"
     )
     linked = hook.readme_for_index(text, f"{REPOSITORY}/")
-    assert f"![a\npicture]({REPOSITORY}/raw/HEAD/x/y.png)" in linked
+    assert f"![a\npicture]({REPOSITORY}/raw/HEAD/x/y.png)\n\n*Its caption.*\n" in linked
     assert f"[one\nfile]({REPOSITORY}/blob/HEAD/a.md), [here](#start)" in linked
     assert "\n[code](a.md)\n" in linked
 

@@ -19,6 +19,7 @@ import time
 import urllib.request
 from pathlib import Path
 
+import psutil
 import pytest
 from addresses import addresses
 from archives import build, unpack
@@ -220,7 +221,7 @@ def wait_for(words: str, said: list[str], process: subprocess.Popen[str], second
 
 
 def test_make_read_serves_the_book(tmp_path: Path) -> None:
-    """In the unpacked source archive, without git, until all is done and Ctrl-C ends it.
+    """In the unpacked source archive, without git, until all is done and an interrupt ends it.
 
     Results of pages and checks are those of the book's last build, where they are current.
     """
@@ -252,7 +253,9 @@ def test_make_read_serves_the_book(tmp_path: Path) -> None:
         wait_for("everything is up to date", said, process, 900)
         with urllib.request.urlopen(f"{found[0]}book/teaching.html") as answer:
             assert "The problem sets are not listed here" in answer.read().decode()
-        os.killpg(process.pid, signal.SIGINT)
+        # GNU make that is interrupted itself never exits with 0, so the signal is for its child
+        (server,) = psutil.Process(process.pid).children()
+        server.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0, "".join(said)
         reader.join(timeout=10)
         assert "Traceback" not in "".join(said)
