@@ -115,8 +115,8 @@ lock:
 	$(BIN)/$(COMPILE) --upgrade --group dev --output-file requirements/dev.lock
 	$(BIN)/$(COMPILE) --constraint requirements/dev.lock --upgrade --group build --output-file requirements/book.lock
 
-picture: env
-	$(BIN)/python book/pictures/readme.py
+picture: env programs
+	$(BIN)/python book/pictures/first_run.py
 
 sweeps: env
 	$(BIN)/python -m attnbook.widgets.sweeps

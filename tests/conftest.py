@@ -144,6 +144,9 @@ LATER: dict[str, tuple[str, ...]] = {
         "test_course.py::test_forgetting_leaves_the_others",
         "browser/test_notebooks.py::test_jupyterlab_drags_and_python_reads",
     ),
+    "the book built and served from the source archive: each part is tested alone": (
+        "test_readme_commands.py::test_make_read_serves_the_book",
+    ),
     "the editor's whole loop over a book of its own: its parts are tested in test_sources.py": (
         "test_edit.py::test_what_is_saved_is_shown",
     ),

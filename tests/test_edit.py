@@ -79,7 +79,8 @@ def book(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Book]:
     skip = shutil.ignore_patterns("__pycache__")
     for name in ("attnlab", "book", "requirements"):
         shutil.copytree(ROOT / name, folder / name, ignore=skip)
-    for name in ("_config.yml", "pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
+    config = ("_config.yml", "pyproject.toml", "hatch_build.py")
+    for name in (*config, "README.md", "LICENSE", "LICENSE-TEXT"):
         shutil.copy2(ROOT / name, folder)
     (folder / "_toc.yml").write_text(
         f"format: jb-book\nroot: book/index\nchapters:\n  - file: {PAGE}\n"

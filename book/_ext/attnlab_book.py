@@ -257,6 +257,11 @@ class Totals(SphinxDirective):
         return written(self, "\n".join(lines))
 
 
+ABSENT_SETS = """The problem sets are not listed here. This book was built from the source
+archive, which leaves them out because their files contain the solutions. A book that is built in a
+clone of the repository lists them."""
+
+
 class ProblemSets(SphinxDirective):
     """What there is to assign: sets, and the problems of each, without a word of their answers."""
 
@@ -266,6 +271,8 @@ class ProblemSets(SphinxDirective):
         from attnbook.course._source import SETS
 
         sources = Path(__file__).resolve().parents[1] / "coursework"
+        if not sources.is_dir():  # the source archive holds no solutions
+            return written(self, ABSENT_SETS)
         lines = ["| set | problems | marked by a person | points | time |", "|" + " --- |" * 5]
         more = []
         for short in SETS:

@@ -153,6 +153,12 @@ def written(browser: Any, root: str, folder: Path, name: str, given: Any) -> int
     return complaints
 
 
+def chromium(playwright: Any) -> Any:
+    """The system's Chromium, or the one of ATTNLAB_CHROMIUM, or Playwright's own."""
+    path = os.environ.get("ATTNLAB_CHROMIUM") or shutil.which("chromium")
+    return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+
+
 def opened(browser: Any, address: str, **how: Any) -> tuple[Any, list[str]]:
     """A page, and what the browser will complain about."""
     page, wrong = browser.new_page(**how), []
@@ -242,10 +248,9 @@ def main() -> int:
     os.environ["ATTNLAB_STATIC"] = "1"
 
     alone, site = serve(folder)[1], serve(ROOT / "_build" / "html")[1]
-    path = os.environ.get("ATTNLAB_CHROMIUM") or shutil.which("chromium")
     complaints = 0
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = chromium(playwright)
         for name in given.names:
             if name.endswith(".md"):
                 complaints += written(browser, alone, folder, name, given)

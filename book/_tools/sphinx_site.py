@@ -13,6 +13,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from addresses import addresses
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -37,6 +39,7 @@ def make(
         noconfig=True,
         confoverrides={
             "external_toc_path": (ROOT / "_toc.yml").as_posix(),
+            "html_baseurl": addresses()["site"],
             "latex_individualpages": False,
             "nitpicky": True,
         },
