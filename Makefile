@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long pythons bench lock picture clean read edit book live lab sweeps course real torch coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs programs-all wheel pytest pytest-long bench lock picture clean read edit book live lab sweeps course real torch coverage kernels test-kernels
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -49,7 +49,7 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml .ci/environment
 # `make test` and `make test-all` run every test once between them: the mark `long` tells them apart.
 test: lint programs book pytest
 
-test-all: lint-all programs-all pythons book pytest-long kernels
+test-all: lint-all programs-all book pytest-long kernels
 
 # the most sensitive tests under three of OpenBLAS's kernels, a minute
 kernels: env
@@ -73,10 +73,10 @@ lint: env
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 
-# the same for the newest Python
+# the same for the newest Python, and types for the oldest, whichever runs here
 lint-all: env
 	$(BIN)/ruff check --quiet --target-version py314 --ignore UP .
-	$(BIN)/mypy --python-version 3.14
+	@.ci/types
 
 # Tests see the built wheel, not the checkout: what is not packaged is missed here.
 wheel: env
@@ -93,9 +93,6 @@ pytest: wheel
 
 pytest-long: wheel torch
 	$(PYTEST) -m long tests
-
-pythons: wheel
-	$(BIN)/python .ci/newer-pythons _build/dist/*.whl
 
 # What trains on real data; `make test` does without. The pinned release is small where the index
 # gives builds for processors; the usual index of Linux has builds for CUDA, of several GB.
