@@ -9,6 +9,8 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import isfinite, isinf
 from pathlib import Path
@@ -142,10 +144,11 @@ class Pages:
         """Whether what is kept is the result of these cells with this library."""
         if self.record(page).get("key") != self.key(page):
             return False
-        try:
-            self._store().match_cache_notebook(read_page(page))
-        except KeyError:
-            return False
+        with self._store() as store:
+            try:
+                store.match_cache_notebook(read_page(page))
+            except KeyError:
+                return False
         return True
 
     def keep(self, page: str, key: str, notebook: Any, seconds: float) -> None:
@@ -154,30 +157,38 @@ class Pages:
 
         self._place(page).unlink(missing_ok=True)
         bundle = CacheBundleIn(notebook, page, data={"execution_seconds": seconds})
-        self._store().cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        with self._store() as store:
+            store.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         cells = sum(cell.cell_type == "code" for cell in notebook.cells)
         told = {"key": key, "seconds": round(seconds, 2), "cells": cells}
         write(self._place(page), json.dumps(told))
 
     def told(self, page: str) -> dict[str, str]:
         """What the cells of a page tell its words, by name, as Python writes it."""
-        try:
-            store = self._store()
-            record = store.match_cache_notebook(read_page(page))
-        except KeyError:
-            return {}
+        with self._store() as store:
+            try:
+                record = store.match_cache_notebook(read_page(page))
+            except KeyError:
+                return {}
+            cells = store.get_cache_bundle(record.pk).nb.cells
         found = {}
-        for cell in store.get_cache_bundle(record.pk).nb.cells:
+        for cell in cells:
             for output in cell.get("outputs", []):
                 mark = output.get("metadata", {}).get("scrapbook")
                 if mark:
                     found[mark["name"]] = output["data"][f"{mark['mime_prefix']}text/plain"]
         return found
 
-    def _store(self) -> Any:
+    @contextmanager
+    def _store(self) -> Iterator[Any]:
+        """The cache that the site's build reads; its database is closed on leaving."""
         from jupyter_cache import get_cache
 
-        return get_cache(self.folder / "cache")
+        store = get_cache(self.folder / "cache")
+        try:
+            yield store
+        finally:
+            store.db.dispose()
 
 
 # -- checks ------------------------------------------------------------------------------------
