@@ -347,6 +347,7 @@ except OSError:
 
 
 @pytest.mark.parametrize("name", ["hostile", pytest.param("honest", marks=pytest.mark.long)])
+@pytest.mark.usefixtures("sandbox")
 def test_gradescope_marks_honest_and_hostile_work(packed: Path, tmp_path: Path, name: str) -> None:
     """The archive's own script, in the container's folders: points are for work alone."""
     good = notebooks.write(notebooks.submission(course.problem_set("4", HERE), SEED))
