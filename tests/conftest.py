@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pkgutil
+import shutil
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,7 @@ def max_margin() -> MaxMargin:
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "book" / "_tools"), str(ROOT / "tests")]
 
+import programs  # noqa: E402
 
 # -- what `make test` leaves to `make test-all` --------------------------------------------------
 # By kind: why a test may wait for `make test-all`, and which do. A name stands for all its cases, a
@@ -216,8 +220,17 @@ FEW: dict[str, int] = {
 }
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, None, None]:
+    """Mark what is long; of what is then selected, leave out what needs a missing program."""
+    mark_long(config, items)
+    yield
+    leave_out(config, items)
+
+
+def mark_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark them; a name that fits no test is a mistake, not a test that runs nowhere."""
     names = {item: item.nodeid.removeprefix("tests/") for item in items}
     whole = not any("::" in arg for arg in config.args) and not config.getoption("lf", False)
@@ -239,6 +252,104 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for place, item in enumerate(found):
             if place not in kept:
                 item.add_marker("long")
+
+
+# -- what waits for a program that is missing -----------------------------------------------------
+# `.ci/programs` writes which programs do not start and which packages mend that. The tests that
+# need one are those that ask for the fixture of its name, and these examples in docstrings.
+EXAMPLES = {"attnbook.course._sandbox.Sandbox": "sandbox"}
+KINDS = {"chromium": "Chromium", "firefox": "Firefox", "sandbox": "a working bubblewrap"}
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The option with which `make test` goes on where a program is missing."""
+    parser.addoption(
+        "--missing-programs",
+        metavar="FILE",
+        help="leave out the tests that need a program listed in FILE, and fail at the end",
+    )
+
+
+def missing_programs(config: pytest.Config) -> dict[str, list[str]]:
+    """The packages to install, by the name of the fixture that waits for them."""
+    file = config.getoption("missing_programs")
+    return json.loads(Path(file).read_text()) if file else {}
+
+
+def needs(item: pytest.Item) -> set[str]:
+    """The programs that a test starts, by the names of their fixtures."""
+    asked = set(getattr(item, "fixturenames", ())) & set(KINDS)
+    return asked | ({EXAMPLES[item.name]} if item.name in EXAMPLES else set())
+
+
+def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what cannot run here, and count it by the first program that is missing."""
+    missing = missing_programs(config)
+    waiting = {item: sorted(needs(item) & set(missing)) for item in items}
+    config.stash[LEFT_OUT] = dict(Counter(names[0] for names in waiting.values() if names))
+    config.hook.pytest_deselected(items=[item for item in items if waiting[item]])
+    items[:] = [item for item in items if not waiting[item]]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A run that left tests out is no success; a test process tells its master what it left out."""
+    counts = session.config.stash.get(LEFT_OUT, {})
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = counts
+    elif counts and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """What a test process left out; all of them leave out the same."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
+
+
+def tell_what_was_left_out(terminalreporter: pytest.TerminalReporter) -> None:
+    """The last words of a run that is not complete: what was not run, and what to install."""
+    counts = terminalreporter.config.stash.get(LEFT_OUT, {})
+    if not counts:
+        return
+    missing = missing_programs(terminalreporter.config)
+    packages = " ".join(package for name in counts for package in missing[name])
+    each = " and ".join(f"{count} need {KINDS[name]}" for name, count in sorted(counts.items()))
+    mend = f"Install as root: apt-get install {packages}" if packages else "See: make programs"
+    terminalreporter.write_line(
+        f"NOT COMPLETE: {sum(counts.values())} tests were left out: {each}. {mend}", red=True
+    )
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> None:
+    """What every test that runs students' code asks for; the reason where no sandbox starts."""
+    if error := programs.why_no_sandbox():
+        pytest.fail(f"no sandbox, which `make programs` installs: {error}")
+
+
+# `attnlab course check` runs a student's own notebook, in a sandbox where there is one
+EITHER_WAY = ("test_a_notebook_is_looked_over", "test_the_command_says_it_and_ends_with_one")
+RUNNING: list[pytest.Item] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Know which test runs."""
+    RUNNING[:] = [item]
+    return (yield)
+
+
+def sandboxes_are_asked_for(event: str, details: tuple[Any, ...]) -> None:
+    """Refuse a sandbox to a test that does not ask for the fixture, by which it is left out."""
+    if event != "subprocess.Popen" or not RUNNING or BUBBLEWRAP not in details[1]:
+        return
+    if "sandbox" not in needs(RUNNING[0]) and not RUNNING[0].name.startswith(EITHER_WAY):
+        raise RuntimeError(f"{RUNNING[0].nodeid} starts a sandbox: let it ask for `sandbox`")
+
+
+if BUBBLEWRAP := shutil.which("bwrap"):
+    sys.addaudithook(sandboxes_are_asked_for)
 
 
 @cache
@@ -306,7 +417,13 @@ def verdict(monkeypatch: pytest.MonkeyPatch) -> Callable[..., bool]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what the browser tests measured on the pages; a busy machine makes times long."""
+    """Print what the browser tests measured, and last what was not run."""
+    tell_what_was_measured(terminalreporter)
+    tell_what_was_left_out(terminalreporter)
+
+
+def tell_what_was_measured(terminalreporter: pytest.TerminalReporter) -> None:
+    """Bytes and times of the pages; a busy machine makes times long."""
     found: dict[str, dict[str, float]] = {"bytes": {}, "milliseconds": {}}
     for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
         for kind, (page, value) in report.user_properties:

@@ -80,7 +80,7 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def marked(collected: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def marked(sandbox: None, collected: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same, graded once."""
     there = tmp_path_factory.mktemp("marked")
     shutil.copytree(collected, there, dirs_exist_ok=True)
@@ -107,6 +107,7 @@ def points(place: Path) -> dict[str, str]:
         return {row["id"]: row["total"] for row in csv.DictReader(lines)}
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_from_downloads_to_marks(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = (place / "collected.csv").read_text()
     assert "its name leads outside" in told
@@ -157,6 +158,7 @@ def test_twice_the_same_and_only_what_changed(
     assert capsys.readouterr().out.count("unchanged") == 9
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_killed_half_way_it_goes_on(place: Path) -> None:
     """Kill -9 at its first verdict: what is there stays, the rest follows, nothing is half."""
     environment = {**os.environ, "PYTHONPATH": str(Path(attnlab.__file__).parents[1])}
@@ -200,6 +202,7 @@ def test_a_student_is_forgotten(graded: Path) -> None:
             assert "s00" not in path.read_text()
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_nbgrader_takes_these_verdicts_and_no_others(place: Path) -> None:
     """generate_assignment gives our student version; autograde gives our points."""
     tools = Path(sys.executable).parent
@@ -437,6 +440,7 @@ def test_forged_messages_are_refused(told: object) -> None:
         wire.unpack(told)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_the_sandbox_has_the_allowed_rooms_only() -> None:
     assert needs(("models",)) == {"_blas", "checks", "models", "problems"}
     with course.Sandbox(rooms=("problems", "models")).open() as session:
@@ -463,6 +467,7 @@ def test_the_sandbox_has_the_allowed_rooms_only() -> None:
         'word = """\n%s\n!a\n"""\nx = len(word)\nassert x == 7\nx = 3',
     ],
 )
+@pytest.mark.usefixtures("sandbox")
 def test_what_a_notebook_shows_costs_no_answer(cell: str) -> None:
     with course.Sandbox().open() as session:
         assert session.cell(cell).error == ""
@@ -472,6 +477,7 @@ def test_what_a_notebook_shows_costs_no_answer(cell: str) -> None:
         assert "not there when this is marked" in session.call("f").error
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_the_sandbox_hides_other_packages() -> None:
     """Another attnlab, installed beside a Python that the sandbox shows, is not there."""
     look = """
@@ -485,12 +491,14 @@ def test_the_sandbox_hides_other_packages() -> None:
 
 
 # -- the sets ----------------------------------------------------------------------------------
+@pytest.mark.usefixtures("sandbox")
 def test_the_small_set_keeps_its_word(mini: course.ProblemSet) -> None:
     assert _verify.verify(mini, [0, 1]) == []
 
 
 @pytest.mark.long  # the small set goes the same way in `make test`
 @pytest.mark.parametrize("name", ["1", "2", "3", "4", "project"])
+@pytest.mark.usefixtures("sandbox")
 def test_the_sets_keep_their_word(name: str) -> None:
     """One seed, all problems, all mistakes; ``make course`` tries five seeds."""
     assert _verify.verify(course.problem_set(name, BOOK), [3]) == []
@@ -509,6 +517,7 @@ def test_the_sets_are_as_large_as_promised(name: str) -> None:
         assert one.scheme or one.answer
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_course_of_another_age_is_not_marked_wrongly(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ def rows(there: course.Course) -> dict[str, dict[str, str]]:
 
 
 # -- parts ---------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("sandbox")
 def test_a_part_of_a_set_is_all_there_is(tmp_path: Path) -> None:
     """Notebooks, points, reports, the list of what people mark, and feedback."""
     whole = course.problem_set("4", HERE)
@@ -106,6 +107,7 @@ def test_wrong_parts(
     assert not there.exists()
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_part_that_went_wrong_later_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +147,7 @@ def test_each_has_a_variant(tmp_path: Path) -> None:
     assert own_seed(1, "ana") != own_seed(2, "ana") != own_seed(1, "bo")
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_each_is_graded_with_their_own(tmp_path: Path) -> None:
     """Another's notebook is named, and decides nothing: not whose it is, and no points."""
     there = new(tmp_path / "c", "--each")

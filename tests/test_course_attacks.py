@@ -470,7 +470,7 @@ def problems() -> course.ProblemSet:
 
 
 @pytest.fixture(scope="module")
-def marker() -> Iterator[Marker]:
+def marker(sandbox: None) -> Iterator[Marker]:
     found = Marker()
     yield found
     found.close()

@@ -27,6 +27,7 @@ def own(tmp_path: Path) -> Path:
     return tmp_path / "mine"
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_the_template_keeps_its_word(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["course", "verify", str(own / "hw1.md"), "--seeds", "1"]) == 0
     assert "nothing to mend, nothing to look at" in capsys.readouterr().out
@@ -105,6 +106,7 @@ LATER = ("a wrong solution", "a mistake that earns more")
     "what", [pytest.param(k, marks=[pytest.mark.long] if k in LATER else []) for k in PLAYED]
 )
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("sandbox")
 def test_what_shows_when_it_is_played_is_a_sentence(own: Path, what: str) -> None:
     old, new, words = PLAYED[what]
     path = own / "hw1.md"
@@ -116,6 +118,7 @@ def test_what_shows_when_it_is_played_is_a_sentence(own: Path, what: str) -> Non
     assert all(told[-1] in ".]" for told in missing)
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_a_course_of_ones_own_sets(
     own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -347,6 +347,7 @@ except OSError:
 
 
 @pytest.mark.parametrize("name", ["hostile", pytest.param("honest", marks=pytest.mark.long)])
+@pytest.mark.usefixtures("sandbox")
 def test_gradescope_marks_honest_and_hostile_work(packed: Path, tmp_path: Path, name: str) -> None:
     """The archive's own script, in the container's folders: points are for work alone."""
     good = notebooks.write(notebooks.submission(course.problem_set("4", HERE), SEED))
@@ -390,8 +391,10 @@ def test_without_bubblewrap_another_user_does_or_nothing_is_marked(
     for name in ("bash", "chmod", "env", *(["setpriv"] if nobody else [])):
         (tools / name).symlink_to(str(shutil.which(name)))
     start = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "env"]
-    python = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", "pass"]
-    able = nobody and subprocess.run([*start, *python], check=False).returncode == 0
+    code = "import os, sys; sys.exit(not os.access(sys.argv[1], os.R_OK))"
+    python = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", code]
+    packages = str(_sandbox.packages()["numpy"].parent)  # of a checkout that may be root's alone
+    able = nobody and subprocess.run([*start, *python, packages], check=False).returncode == 0
     done = run(root, PATH=str(tools))
     assert done.returncode == (0 if able else 3)
     if able:
@@ -425,6 +428,21 @@ def test_an_autograder_is_the_same_twice_and_has_what_gradescope_asks_for(
     pack = ["course", "gradescope", str(tmp_path / "e"), "4", "--out", str(tmp_path / "e.zip")]
     assert main(pack) == 2
     assert "students have the same numbers" in capsys.readouterr().err
+
+
+def test_packages_that_another_user_cannot_read_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a checkout below /root; there is no other user where we are not root."""
+    (tmp_path / "closed" / "numpy").mkdir(parents=True)
+    (tmp_path / "closed").chmod(0o700)
+    monkeypatch.setenv(_alone.SAID, "1")
+    monkeypatch.setattr(_sandbox, "packages", lambda: {"numpy": tmp_path / "closed" / "numpy"})
+    why = _sandbox.why_not("user")
+    if os.geteuid() != 0:
+        assert why == _sandbox.MISSING
+    elif "Permission denied" not in why:  # Python itself may be root's alone, too
+        assert why == f"user 65534 cannot read {tmp_path / 'closed'}"[:200]
 
 
 def test_nobody_is_only_chosen_where_it_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:

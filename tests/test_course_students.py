@@ -217,6 +217,7 @@ with m.style.context('x'):
         'word = """\nis it?\n"""\nx = len(word) - 5\nlen?',
     ],
 )
+@pytest.mark.usefixtures("sandbox")
 def test_what_jupyter_runs_is_run(lines: str) -> None:
     with course.Sandbox().open() as session:
         assert session.cell(lines).error == ""
@@ -258,6 +259,7 @@ TOOLS = (
 )
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_what_is_as_good_as_plain_is_plain() -> None:
     with course.Sandbox().open() as session:
         session.cell(TOOLS)
@@ -269,6 +271,7 @@ def test_what_is_as_good_as_plain_is_plain() -> None:
             assert str(found.answer) == str(wanted), code
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_what_is_not_plain_is_told_what_to_do() -> None:
     with course.Sandbox().open() as session:
         session.cell(TOOLS)
@@ -284,6 +287,7 @@ def test_the_grader_itself_sends_plain_things_only() -> None:
 
 
 # -- feedback --------------------------------------------------------------------------------------
+@pytest.mark.usefixtures("sandbox")
 def test_feedback_says_what_parts_are_about_and_shows_the_answer(tmp_path: Path) -> None:
     there = tmp_path / "fall27"
     one = course.Course(there, "fall27", SEED, ("4",), HERE)
@@ -379,6 +383,7 @@ def test_a_visible_test_names_the_mistake() -> None:
         expect(7 * (np.arange(12).reshape(3, 4) == 6), np.zeros((3, 4)), "x")
 
 
+@pytest.mark.usefixtures("sandbox")
 def test_visible_tests_catch_mistakes() -> None:
     found = course.problem_set("4", BOOK)
     told = [words for _, seen in caught(found, SEED, "uneven-steps") for _, words in seen]

@@ -195,7 +195,7 @@ class Attention:
         """
         found = self.evaluate(params, problem)
         assert found.log_scale is not None
-        common = np.max(list(found.log_scale.values()), axis=0)
+        common = np.stack(list(found.log_scale.values())).max(axis=0)
         common = np.where(np.isfinite(common), common, 0.0)  # every gradient is exactly zero
         direction = {
             name: found.times(name, np.exp(found.log_scale[name] - common)) for name in found.grads

@@ -89,8 +89,8 @@ class Snapshot:
             f = self.model.forward(self.params, self.problem)
             return {name: (np.sign(f) == self.problem.y).mean(axis=-1)}
         axis = -2 if _heads(self.model) else -1
-        reduce = np.mean if name == "attention" else np.min
-        return {name: reduce(self.marked_attention, axis=axis)}
+        mass = self.marked_attention
+        return {name: mass.mean(axis=axis) if name == "attention" else mass.min(axis=axis)}
 
 
 def _heads(model: Any) -> int:

@@ -51,7 +51,7 @@ def source(kind: type[Kind]) -> type[Kind]:
         ...         return self
         ...
         ...     def draw(self, n, rng):
-        ...         X = np.random.default_rng(rng).choice([-1.0, 1.0], size=(n, self.T, 1))
+        ...         X = np.random.default_rng(rng).choice((-1.0, 1.0), size=(n, self.T, 1))
         ...         return problems.SequenceProblem(X, X[:, 0, 0], source=self)
         >>> Flips(T=3).draw(4, rng=0).fresh(n=9, rng=1)
         SequenceProblem(n=9, T=3, d=1)

@@ -55,7 +55,7 @@ class Mixture:
     def draw(self, n: int, rng: Rng) -> SequenceProblem:
         """``n`` new samples a trial; the relevant positions are drawn for each sample."""
         rng, rows = check.generator(rng), (*self.lead, n)
-        y = rng.choice([-1.0, 1.0], size=rows)
+        y = rng.choice((-1.0, 1.0), size=rows)
         rank = rng.random((*rows, self.T)).argsort(axis=-1)
         marked = rank < self.relevant
         pattern = self.nu[rng.integers(len(self.nu), size=(*rows, self.T))]

@@ -50,7 +50,7 @@ class SphereSource:
         todo, drawn = np.arange(total), 0
         while todo.size:
             X[todo] = unit(rng, todo.size, T, d)
-            y[todo] = rng.choice([-1.0, 1.0], size=(todo.size, K))
+            y[todo] = rng.choice((-1.0, 1.0), size=(todo.size, K))
             drawn += todo.size
             gaps = _gap(y[todo], (X[todo] @ heads[todo, :, None])[..., 0], allowed)
             todo = todo[gaps < self.min_gap]

@@ -36,7 +36,7 @@ class OrthogonalSource:
     def draw(self, n: int, rng: Rng) -> TokenProblem:
         """``n`` new samples a trial."""
         rng, (*lead, d) = check.generator(rng), self.v.shape
-        y = rng.choice([-1.0, 1.0], size=(*lead, n))
+        y = rng.choice((-1.0, 1.0), size=(*lead, n))
         marked = _place(self.T, rng.integers(self.T, size=(*lead, n)))
         spread = np.where(marked, self.sigma, self.rho)[..., None]
         X = spread * rng.standard_normal((*lead, n, self.T, d))

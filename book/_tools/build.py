@@ -231,6 +231,7 @@ def run_all(pages: list[str], checks: bool) -> bool:
     """Run what is not today's: pages, and the ledger's checks beside them, two at a time."""
     sources = Sources()
     store, ledger = Pages(sources), Evidence(sources)
+    store.forget_unreadable()
     fresh = [page for page in pages if not store.current(page)]
     wanted = to_check(ledger) if checks else {}
     keys = {name: store.key(name) for name in fresh} | {name: ledger.key(name) for name in wanted}

@@ -10,6 +10,8 @@ import os
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from math import isfinite, isinf
 from pathlib import Path
@@ -151,29 +153,28 @@ class Pages:
 
     def _kept(self, page: str) -> Any:
         """The notebook that is kept of a page, with its outputs; KeyError where there is none."""
-        store = self._store()
-        record = store.match_cache_notebook(read_page(page))
-        return store.get_cache_bundle(record.pk).nb
+        with self._store() as store:
+            record = store.match_cache_notebook(read_page(page))
+            return store.get_cache_bundle(record.pk).nb
 
     def keep(self, page: str, key: str, notebook: Any, seconds: float) -> None:
         """Put a result where the site's build finds it; ``key`` is from before the run."""
         from jupyter_cache.base import CacheBundleIn
 
         self._place(page).unlink(missing_ok=True)
-        self._forget_unreadable()
         bundle = CacheBundleIn(notebook, page, data={"execution_seconds": seconds})
-        self._store().cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+        with self._store() as store:
+            store.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
         cells = sum(cell.cell_type == "code" for cell in notebook.cells)
         told = {"key": key, "seconds": round(seconds, 2), "cells": cells}
         write(self._place(page), json.dumps(told))
 
-    def _forget_unreadable(self) -> None:
+    def forget_unreadable(self) -> None:
         """Begin a new store where a full disk has left one that cannot be read."""
-        from sqlalchemy.exc import DatabaseError
-
         try:
-            self._store().list_cache_records()
-        except DatabaseError:
+            with self._store() as store:
+                store.list_cache_records()
+        except Exception:
             shutil.rmtree(self.folder / "cache")
 
     def told(self, page: str) -> dict[str, str]:
@@ -190,10 +191,16 @@ class Pages:
                     found[mark["name"]] = output["data"][f"{mark['mime_prefix']}text/plain"]
         return found
 
-    def _store(self) -> Any:
+    @contextmanager
+    def _store(self) -> Iterator[Any]:
+        """The cache that the site's build reads; its database is closed on leaving."""
         from jupyter_cache import get_cache
 
-        return get_cache(self.folder / "cache")
+        store = get_cache(self.folder / "cache")
+        try:
+            yield store
+        finally:
+            store.db.dispose()
 
 
 # -- checks ------------------------------------------------------------------------------------

@@ -5,32 +5,22 @@ from __future__ import annotations
 import functools
 import http.server
 import json
-import os
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+import programs
 import pytest
 from patience import handed, waiting
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
-QUIET = [
-    "--no-sandbox",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # what asks is named, not answered
-]
 HELP = (
-    "the browser tests need Chromium: install it with `apt-get install chromium` or "
-    "`.venv/bin/playwright install chromium`, or name it in ATTNLAB_CHROMIUM"
+    "the browser tests need Chromium, which `make programs` installs; or name it in "
+    "ATTNLAB_CHROMIUM"
 )
 
 
@@ -75,11 +65,13 @@ def site() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     """One browser for all tests of a process."""
-    names = (os.environ.get("ATTNLAB_CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
-    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    if error := programs.why_no_driver():
+        pytest.fail(f"{HELP}\n{error}")
     with sync_playwright() as playwright:
         try:
-            browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+            browser = playwright.chromium.launch(
+                executable_path=programs.chromium(), args=programs.QUIET
+            )
         except Exception as error:
             pytest.fail(f"{HELP}\n{error}")
         yield browser

@@ -6,9 +6,7 @@ import fnmatch
 import functools
 import http.server
 import json
-import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -17,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from marionette import Firefox
@@ -560,10 +559,10 @@ def test_a_slice_of_the_library_s_tests_runs_in_the_browser(visit: Visit) -> Non
 @pytest.fixture(scope="module")
 def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
     """Debian's package, driven without another program."""
-    names = (os.environ.get("ATTNLAB_FIREFOX"), "firefox-esr", "firefox")
-    path = next((found for name in names if name and (found := shutil.which(name))), None)
+    path = programs.firefox()
     if not path:
-        pytest.fail("these tests need Firefox: apt-get install firefox-esr, or ATTNLAB_FIREFOX")
+        pytest.fail("these tests need Firefox, which `make programs-all` installs; or name it in "
+                    "ATTNLAB_FIREFOX")  # fmt: skip
     with browser(tmp_path_factory.mktemp("firefox"), path) as found:
         yield found
 

@@ -41,13 +41,11 @@ def command(
         told += [f"HOME={place}", f"TMPDIR={place}"]
     python = [str(Path(sys.executable).resolve()), "-I", "-S", "-B"]
     if bare:
-        root = packages["numpy"].parent
-        return [
-            *told,
-            *python,
-            "-c",
-            f"import sys; sys.path.insert(0, {str(root)!r}); {(run or [''])[-1]}",
-        ]
+        root = str(packages["numpy"].parent)
+        refusal = f"user {NOBODY} cannot read {root}"
+        code = f"import os, sys; os.access({root!r}, os.R_OK) or sys.exit({refusal!r})"
+        code += f"; sys.path.insert(0, {root!r}); {(run or [''])[-1]}"
+        return [*told, *python, "-c", code]
     return [*told, *python, *(run or [str(folder / "sandbox/runner.py"), str(folder), "guarded"])]
 
 

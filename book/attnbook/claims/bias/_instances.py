@@ -115,7 +115,7 @@ def nearly_orthogonal(
     are its Cholesky factor, and the head solves for the scores. ``flat`` makes all norms 1.
     """
     lead, count = (trials,), n * T
-    y = rng.choice([-1.0, 1.0], size=(*lead, n))
+    y = rng.choice((-1.0, 1.0), size=(*lead, n))
     where = rng.integers(T, size=(*lead, n))
     optimal = (np.arange(T) == where[..., None]).reshape(*lead, count)
     gamma = rng.uniform(0.8, 1.2, (*lead, n)), rng.uniform(-0.2, 0.2, (*lead, n))

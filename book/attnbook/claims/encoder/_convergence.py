@@ -224,7 +224,7 @@ def over_samples(
     second, third = [], []
     for N in SAMPLES:
         X = np.broadcast_to(basis[: 2 * N].reshape(N, 2, -1), (trials, N, 2, len(basis)))
-        drawn = problems.SequenceProblem(X, rng.choice([-1.0, 1.0], (trials, N)))
+        drawn = problems.SequenceProblem(X, rng.choice((-1.0, 1.0), (trials, N)))
         model = models.Encoder(width, init, scaling, "sum", "half_sum")
         params = model.init(drawn, rng)
         radius = float(width) ** 0.5 if growing else 1.0

@@ -89,7 +89,7 @@ def movement(rng: np.random.Generator, trials: int) -> tuple[list[float], list[f
     The labels are the outputs at the start, give or take 1: every width has the same to learn.
     """
     drawn = problems.gaussian_regression(n=4, T=4, d=6, unit_tokens=True, trials=trials, rng=rng)
-    off, far, looks = rng.choice([-1.0, 1.0], size=drawn.y.shape), [], []
+    off, far, looks = rng.choice((-1.0, 1.0), size=drawn.y.shape), [], []
     for width in TRAINED:
         model = models.Encoder(int(width), "ntk", "linear", "sum", "half_sum")
         start = model.init(drawn, rng)

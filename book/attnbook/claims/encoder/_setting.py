@@ -81,7 +81,7 @@ def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     yield at_least(what, (pairs < 0.03).mean(), kept, role="outside")
     two = problems.gaussian_regression(n=2, T=2, d=30, unit_tokens=True, trials=40_000, rng=rng)
     pairs = theory.encoder.similarity(two.X)[:, 0, 1]
-    power = float(np.log10((pairs < 1.0 / 30).sum() / max((pairs < 0.1 / 30).sum(), 1)))
+    power = float(np.log10((pairs < 1.0 / 30).sum() / max(int((pairs < 0.1 / 30).sum()), 1)))
     yield equal("exponent of P(similarity < t), two tokens", power, 2.0, within=0.15)
 
 

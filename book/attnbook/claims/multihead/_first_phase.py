@@ -12,7 +12,7 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, exponent, rarely, slope
 from attnbook.claims.multihead import _instances as instance
 from attnlab import models, problems
-from attnlab.checks import Array
+from attnlab.checks import Array, BoolArray
 from attnlab.problems import SequenceProblem
 
 SURE = 1e-9  # probability of failure where a bound must hold in every trial
@@ -173,7 +173,7 @@ def fact_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         sphere = rng.standard_normal((instances, d))
         sphere *= np.sqrt(d) / np.linalg.norm(sphere, axis=-1, keepdims=True)
         normal = rng.standard_normal((instances, d))
-        signs = rng.choice([-1.0, 1.0], size=(instances, d))
+        signs = rng.choice((-1.0, 1.0), size=(instances, d))
         lengths = np.linalg.norm([normal, signs, sphere], axis=-1)
         bound = theory.multihead.subgaussian_norm(d, 1.0, deltas)
         words = f"Gaussian, signs, uniform on the sphere, d={d}: how often longer"
@@ -210,9 +210,9 @@ def fact_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_most(words, np.array(often), levels, role=role)
     deltas = np.array([0.9, 0.3, 0.05])
     most = deltas + instance.allowance(instances)
-    seen: list[Array] = []
+    seen: list[BoolArray] = []
     for H in (1, 5, 40):
-        signs = rng.choice([-1.0, 1.0], size=(instances, H))
+        signs = rng.choice((-1.0, 1.0), size=(instances, H))
         wide = rng.uniform(-1.0, 1.0, size=(instances, H)) ** 3
         bound = theory.multihead.hoeffding(1.0, deltas, H=H, two_sided=True)
         seen += [np.abs(draws.mean(axis=-1))[:, None] > bound for draws in (signs, wide)]

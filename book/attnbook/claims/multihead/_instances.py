@@ -21,7 +21,7 @@ def bounded(
     X *= R / np.linalg.norm(X, axis=-1, keepdims=True)
     shrink = rng.random((trials, n, T, 1))
     shrink[::2] = 1.0
-    return SequenceProblem(X * shrink, rng.choice([-1.0, 1.0], size=(trials, n)))
+    return SequenceProblem(X * shrink, rng.choice((-1.0, 1.0), size=(trials, n)))
 
 
 def on_a_line(
@@ -33,9 +33,9 @@ def on_a_line(
     """
     axis = rng.standard_normal((trials, 1, 1, d))
     axis *= R / np.linalg.norm(axis, axis=-1, keepdims=True)
-    sign = rng.choice([-1.0, 1.0], size=(trials, n, T, 1))
+    sign = rng.choice((-1.0, 1.0), size=(trials, n, T, 1))
     sign[::2] = sign[::2, :, :1]
-    return SequenceProblem(sign * axis, rng.choice([-1.0, 1.0], size=(trials, n)))
+    return SequenceProblem(sign * axis, rng.choice((-1.0, 1.0), size=(trials, n)))
 
 
 def heads(rng: np.random.Generator, problem: SequenceProblem, H: int) -> Params:
@@ -110,7 +110,7 @@ def mixture(
     )
     box = np.zeros(d)
     box[:2], box[2 : M + 2] = Z_mu / S, Z_nu / (M * S)
-    z = rng.choice([-1.0, 1.0], clean.X.shape) if corners else rng.uniform(-1, 1, clean.X.shape)
+    z = rng.choice((-1.0, 1.0), clean.X.shape) if corners else rng.uniform(-1, 1, clean.X.shape)
     z = z * box
     if across:
         z[..., -1] = across

@@ -59,7 +59,7 @@ def _noisy(rng: np.random.Generator, n: int, heads: int) -> Iterator[tuple[Array
                     drawn = instance.mixture(
                         rng, n=n, T=T, zeta=zeta, S=S, M=M, Z_mu=Z_mu, Z_nu=Z_nu, corners=corners
                     )
-                    alpha = rng.choice([-1.0, 1.0], size=heads)
+                    alpha = rng.choice((-1.0, 1.0), size=heads)
                     found = _margins(drawn, zeta, alpha, _error(rng, M + 2, P))
                     Z = float(np.linalg.norm([Z_mu / S] * 2 + [Z_nu / (M * S)] * M))
                     size: dict[str, Any] = {"T": T, "zeta": zeta, "S": S, "M": M, "Z": Z, "P": P}
@@ -75,7 +75,7 @@ def _exact(rng: np.random.Generator, n: int, role: str = "statement") -> Iterato
     found, expected, wrong = [], [], []
     for T, zeta, S, M in MIXTURES:
         drawn = instance.mixture(rng, n=n, T=T, zeta=zeta, S=S, M=M)
-        alpha = rng.choice([-1.0, 1.0], size=3)
+        alpha = rng.choice((-1.0, 1.0), size=3)
         found.append(_margins(drawn, zeta, alpha))
         expected.append(np.full(n, theory.multihead.gamma_star(T, zeta, S, M)))
         target = theory.multihead.theta_star(instance.patterns(drawn), alpha)
@@ -124,7 +124,7 @@ def _beyond(rng: np.random.Generator, draws: int) -> Iterator[Measurement]:
             np.repeat(one.y[None], draws, axis=0),
             source=one.source,
         )
-        alpha = rng.choice([-1.0, 1.0], size=(draws, H))
+        alpha = rng.choice((-1.0, 1.0), size=(draws, H))
         outputs = np.abs(models.MultiHead(heads=H).forward(_start(many, 0.1, alpha, p), many))
         size = {"T": T, "S": 1.0, "P": P, "R": 1.0}
         deltas = np.array([0.5, 0.05])
@@ -173,7 +173,7 @@ def lemma_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     size = theory.multihead.head_margin_bound(T, S, P, R=S)
     drawn = instance.mixture(rng, n=1, T=T, zeta=zeta, S=S, M=M, trials=instances)
     p = _error(rng, M + 2, P)
-    signs = rng.choice([-1.0, 1.0], size=(instances, 8))
+    signs = rng.choice((-1.0, 1.0), size=(instances, 8))
     uniform = rng.uniform(-1.0, 1.0, size=(instances, 8))
     found = {
         "signs": _margins(drawn, zeta, signs, p),
@@ -204,7 +204,7 @@ def _many(
         for _ in range(instances):
             p = _error(rng, M + 2, P)
             if name == "signs":
-                alpha = rng.choice([-1.0, 1.0], size=H)
+                alpha = rng.choice((-1.0, 1.0), size=H)
             else:
                 alpha = rng.uniform(-1.0, 1.0, size=H)
             lowest.append(_margins(drawn, coefficient, alpha, p).min())

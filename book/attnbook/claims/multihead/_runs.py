@@ -113,7 +113,7 @@ def separable(
     rng: np.random.Generator, *, trials: int, n: int = 3, T: int = 2, least: float = 0.6
 ) -> SequenceProblem:
     """Tokens of one feature, from ``least`` to 1 long, whose mean has the sign of the label."""
-    y = rng.choice([-1.0, 1.0], size=(trials, n))
+    y = rng.choice((-1.0, 1.0), size=(trials, n))
     X = rng.uniform(least, 1.0, size=(trials, n, T))
     X[..., 0] = 1.0
     return SequenceProblem((y[..., None] * X)[..., None], y)

@@ -57,7 +57,7 @@ def texts(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     groups = []
     for _ in range(trials):
         group = []
-        chosen = rng.choice(np.arange(len(reviews)), cell["samples"], replace=False)
+        chosen = rng.choice(len(reviews), int(cell["samples"]), replace=False)
         for row in chosen:
             words = model.tokens(reviews[row], cell["longest"] + 2)[1:-1]
             X = table[[model.vocabulary[one] for one in words]].astype(np.float64)
@@ -73,7 +73,7 @@ def pictures(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:
     groups = []
     for _ in range(trials):
         weights = {name: one.astype(np.float64) for name, one in model.init(rng).items()}
-        rows = rng.choice(np.arange(len(images.y)), cell["samples"], replace=False)
+        rows = rng.choice(len(images.y), int(cell["samples"]), replace=False)
         X = patched(images, rows, cell["patch"]) @ weights["embed.W"] + weights["position"]
         X = X - X.mean(axis=-1, keepdims=True)  # the layer normalizes its tokens
         groups.append(list(X / X.std(axis=-1, keepdims=True)))

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnbook.figures._interval import interval, short
 from attnbook.figures._record import Arrays, Cell, Data
@@ -141,7 +142,7 @@ def once(_: Any, arrays: Arrays) -> Arrays:
             "tokens": arrays["tokens"][0, 0]}  # fmt: skip
 
 
-def compared(data: Data) -> dict[str, Array]:
+def compared(data: Data) -> dict[str, NDArray[Any]]:
     """Inside the span: heads, means of both controls, which heads are first, and which last."""
     own = data["own"][..., 2]
     random, other = data["random"][..., 2], data["other"][..., 2]

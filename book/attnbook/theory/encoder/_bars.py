@@ -113,7 +113,7 @@ def bars(
         raise check.fail("model", "an Encoder", type(model).__name__)
     if not points:
         raise check.fail("points", "at least one set of parameters", "none")
-    sizes = {name: np.max([norms(at)[name] for at in points], axis=0) for name in NAMES}
+    sizes = {name: np.stack([norms(at)[name] for at in points]).max(axis=0) for name in NAMES}
     added = radii(radius)
     Q, K, V, O = (sizes[name] + added[name] for name in NAMES)  # noqa: E741
     pool = model.tau1 / (problem.T if model.pooling == "mean" else 1)

@@ -39,7 +39,7 @@ def first_phase(
     grads = model.value_and_grad(zero, problem)[1]
     size = (*problem.trials, model.heads)
     if signs == "rademacher":
-        alpha = generator.choice([-1.0, 1.0], size=size)
+        alpha = generator.choice((-1.0, 1.0), size=size)
     else:
         alpha = generator.uniform(-1.0, 1.0, size=size)
     step = -(model.heads**0.5) * alpha

@@ -129,7 +129,7 @@ def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement
 @measures("multihead.erratum-34", instances=20)
 def erratum_34(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.gaussian_regression(n=60, T=3, d=3, trials=instances, rng=rng)
-    seq = SequenceProblem(drawn.X, rng.choice([-1.0, 1.0], size=drawn.y.shape))
+    seq = SequenceProblem(drawn.X, rng.choice((-1.0, 1.0), size=drawn.y.shape))
     model = models.MultiHead(heads=2, start="gaussian", scale=0.3)
     start = model.init(seq, rng)
     loss, grads = model.value_and_grad(start, seq)
