@@ -39,7 +39,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("attnlab", "book", "requirements", ".ci"):
         skip = shutil.ignore_patterns("__pycache__", "coursework")
         shutil.copytree(ROOT / name, folder / name, ignore=skip)
-    for name in ("_config.yml", "pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
+    for name in (
+        "_config.yml",
+        "hatch_build.py",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "LICENSE-TEXT",
+    ):
         shutil.copy2(ROOT / name, folder)
     (folder / "_toc.yml").write_text(
         "format: jb-book\nroot: book/index\nchapters:\n  - file: book/page\n"

@@ -242,7 +242,9 @@ def run_all(pages: list[str], checks: bool) -> bool:
     cores = max(2, os.cpu_count() or 1)
     with (
         forked.ready() as kernels,
-        ProcessPoolExecutor(cores, initializer=begin_worker, initargs=(kernels,)) as pool,
+        ProcessPoolExecutor(
+            cores, initializer=begin_worker, initargs=(kernels, os.getpid())
+        ) as pool,
     ):
         # the longest pages first, so that no core waits at the end
         fresh.sort(key=lambda page: -expected(page, store))
@@ -276,10 +278,12 @@ def run_all(pages: list[str], checks: bool) -> bool:
     return good
 
 
-def begin_worker(kernels: str) -> None:
+def begin_worker(kernels: str, build: int) -> None:
     """Prepare a process of the pool: its kernels are forked, and it ends when the build does."""
+    from attnbook.files import end_with_parent
+
     signal.signal(signal.SIGINT, lambda *_: os._exit(1))  # the build says that it was interrupted
-    recovery.end_with_parent()
+    end_with_parent(build)
     forked.use(kernels)
 
 

@@ -14,8 +14,6 @@ import marshal
 import os
 import shutil
 import sys
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,23 +74,12 @@ def readable(path: Path) -> bool:
     return True
 
 
-# -- killed --------------------------------------------------------------------------------------
-def end_with_parent() -> None:
-    """End this process soon after its parent has ended, however that ended."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def end_with_make() -> None:
-    """Do so where the parent is make; a build of one's own may outlive its shell."""
+    """End this process soon after make, if make began it; a build of one's own may go on."""
+    from attnbook.files import end_with_parent
+
     if os.environ.get("MAKELEVEL"):
-        end_with_parent()
+        end_with_parent(os.getppid())
 
 
 if __name__ == "__main__":
