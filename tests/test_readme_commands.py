@@ -200,7 +200,8 @@ def test_packages_that_make_test_installs_are_named() -> None:
 
 def lines_of(process: subprocess.Popen[str], said: list[str]) -> None:
     assert process.stdout is not None
-    said.extend(process.stdout)
+    with process.stdout as lines:
+        said.extend(lines)
 
 
 FAILURES = ("Traceback", "not finished", "without the rest")
