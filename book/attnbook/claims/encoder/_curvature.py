@@ -110,15 +110,15 @@ def remark_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield exponent(what, TRAINED, looks, -0.5, within=0.05)
 
 
-@measures("encoder.theorem-3", instances=8)
+@measures("encoder.theorem-3", instances=16)
 def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     power = curved(rng, instances, "lecun", 1)
     yield at_most("exponent of the norm, LeCun, d=1", power, -0.35, role="outside")
     for d in (1, 3):
         power = curved(rng, instances, "ntk", d)
-        yield equal(f"exponent of the norm, NTK, d={d}", power, -0.5, within=0.12)
+        yield equal(f"exponent of the norm, NTK, d={d}", power, -0.5, within=0.2)
     e = theory.encoder
-    drawn = problems.gaussian_regression(n=1, T=6, d=1, trials=3 * instances, rng=rng)
+    drawn = problems.gaussian_regression(n=1, T=6, d=1, trials=2 * instances, rng=rng)
     found: dict[Pair, list[Array]] = {}
     for width in SMALL:
         model = models.Encoder(int(width), "ntk", "linear", "sum")
