@@ -56,6 +56,7 @@ class Progress:
             left = seconds_left(self.chosen, self.seconds, self.workers)
             self.bar.set_postfix_str(f"about {in_words(left)} left", refresh=False)
         self.bar.update()
+        self.bar.refresh()
 
     def say(self, text: str) -> None:
         """Print on standard output."""

@@ -137,7 +137,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("largest distance between the two directions", away, 0.02, role="outside")
 
 
-def _length_with_columns(problem: problems.TokenProblem, m: int) -> Array:
+def length_with_columns(problem: problems.TokenProblem, m: int) -> Array:
     """Nuclear norm of the path's W of m columns, scaled to margin 1: C_*."""
     W = svm.regularization_path(models.Attention(factors=m), problem, [1000.0]).W[0]
     least = np.maximum(cases.least_margin(problem, W), 1e-12)
@@ -153,7 +153,7 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         if fits.any():
             yield equal(
                 f"C_* with {m} columns, C_cvx of rank <= {m}",
-                _length_with_columns(cases.some(drawn, fits), m),
+                length_with_columns(cases.some(drawn, fits), m),
                 convex.norm[fits],
                 within=0.02,
             )
@@ -168,7 +168,7 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         )
         yield at_most(
             f"C_*/C_cvx of every direction of R^{m + 1}, {m} columns",
-            _length_with_columns(full, m) / least.norm,
+            length_with_columns(full, m) / least.norm,
             1.02,
             role="outside",
         )
