@@ -1,15 +1,20 @@
 """The command line: tables, exit codes, and what bad input gets."""
 
+import fcntl
 import json
+import os
 import re
+import struct
 import subprocess
 import sys
+import termios
 
 import pytest
 
 from attnbook import claims
 from attnbook.claims import _ledger
 from attnbook.cli import main
+from attnbook.cli._progress import in_words, seconds_left
 
 Capture = pytest.CaptureFixture[str]
 
@@ -75,6 +80,60 @@ def test_the_loosest_bounds_come_first(capsys: Capture) -> None:
     assert rooms == sorted(rooms, reverse=True)
     assert rooms
     assert "asserted rows with a bound" in out
+
+
+def test_no_progress_where_the_error_stream_is_no_terminal(capsys: Capture) -> None:
+    assert main(["check", "svm.theorem-1", "--instances", "3"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def on_a_terminal(*arguments: str) -> tuple[str, list[str]]:
+    """Standard output through a pipe, and what a terminal of 100 columns saw of the other."""
+    reader, terminal = os.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    command = [sys.executable, "-m", "attnbook", "check", *arguments]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal)
+    os.close(terminal)
+    seen = b""
+    try:
+        while piece := os.read(reader, 4096):
+            seen += piece
+    except OSError:  # how a terminal says that nobody writes any more
+        pass
+    os.close(reader)
+    out = running.communicate(timeout=60)[0].decode()
+    assert running.returncode == 0
+    return out, seen.decode().replace("\r", "\n").split("\n")
+
+
+def test_progress_is_on_the_error_stream() -> None:
+    names = ["svm.theorem-1", "svm.lemma-1", "svm.erratum-1", "svm.claim-e2", "--instances", "3"]
+    out, seen = on_a_terminal(*names, "--json", "--workers", "1")
+    assert [claim["agrees"] for claim in json.loads(out)["claims"]] == [True] * 4
+    assert any(line.startswith("0 of 4 claims checked, 00:00 so far") for line in seen)
+    assert any(re.fullmatch(r"3 of 4 .*, about \d+ s left", line) for line in seen)
+    assert not seen[-1].strip(), "the line is wiped"
+
+
+def test_a_few_claims_with_many_instances_are_tried_with_fewer_first() -> None:
+    out, seen = on_a_terminal("svm.claim-e2", "--instances", "200", "--workers", "1")
+    assert "all evidence agrees" in out
+    assert "so far" not in out
+    assert any(re.search(r"0 of 1 .*, at most about \d+ s in all", line) for line in seen)
+
+
+def test_time_left_is_that_of_the_same_kind() -> None:
+    one, two = claims.select("svm.theorem"), claims.select("svm.erratum")
+    order = [one[0], two[0], one[1], two[1], two[2], claims.get("svm.lemma-1")]
+    assert seconds_left(order, [10.0, 1.0, 20.0], 1) == pytest.approx(1.0 + 1.0 + 31.0 / 3.0)
+    assert seconds_left(order, [10.0, 1.0, 20.0], 2) == pytest.approx((2.0 + 31.0 / 3.0) / 2.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.2, "5 s"), (12.0, "10 s"), (89.0, "90 s"), (100.0, "2 min")]
+)
+def test_times_are_rounded(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
 
 
 def test_list_runs_nothing(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

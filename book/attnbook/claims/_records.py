@@ -44,16 +44,21 @@ class Suggestion:
             expected = f"two numbers around {self.fitted:g}"
             raise checks.fail("interval", expected, list(self.interval))
 
-    def fault(self, row: Measurement) -> str:
+    def fault(self, row: Measurement, *, own_size: bool = True) -> str:
         """Where the row is another number than the ledger's; empty where it is the same.
 
         The measured number must lie in the interval that is said, and neither interval be four
-        times as wide as the other, unless both are narrower than a hundredth of the number.
+        times as wide as the other, unless both are narrower than a hundredth of the number. With
+        another number of instances the width is another one: there the intervals must meet.
         """
         low, high = row.interval or (row.measured, row.measured)
         said, least = self.interval, 0.01 * abs(self.fitted)
         widths = sorted(max(end - start, least) for start, end in (said, (low, high)))
-        if said[0] <= row.measured <= said[1] and widths[1] <= 4.0 * widths[0]:
+        if own_size:
+            same = said[0] <= row.measured <= said[1] and widths[1] <= 4.0 * widths[0]
+        else:
+            same = low <= said[1] and said[0] <= high
+        if same:
             return ""
         return f"the ledger says {self.fitted:g} [{said[0]:g}, {said[1]:g}]: {row}"
 
@@ -164,7 +169,7 @@ class Claim:
         own = check_of(self.id)
         many = own.instances if instances is None else checks.count("instances", instances)
         found = tuple(own.measure(checks.generator(rng), many))
-        return Evidence(self, found, few=many < own.instances)
+        return Evidence(self, found, own_size=many == own.instances)
 
     def __repr__(self) -> str:
         return f"Claim({self.id}: {self.words}; {self.status})"
@@ -177,7 +182,9 @@ class Evidence:
     Args:
         claim: whose evidence it is.
         measurements: every inequality measured, each at its worst instance.
-        few: whether fewer instances were drawn than the check asks for: slack is then no fault.
+        own_size: whether as many instances were drawn as the check itself asks for. With others
+            the room of a bound changes (what never happened in ten times as many draws has ten
+            times the room), and the ledger's slack says nothing about it.
 
     Returns:
         A frozen record; `holds` speaks of the statement as printed, `agrees` of its status.
@@ -191,7 +198,7 @@ class Evidence:
 
     claim: Claim
     measurements: tuple[Measurement, ...]
-    few: bool = False
+    own_size: bool = True
 
     def __post_init__(self) -> None:
         if not self.of("statement"):
@@ -234,14 +241,14 @@ class Evidence:
         )
         if mended and self.corrected is None:
             found.append("the correction was not measured")
-        if self.slack and not self.claim.slack and not self.few:
+        if self.slack and not self.claim.slack and self.own_size:
             loosest = self.slack[0]
             found.append(f"slack that the ledger does not say: {loosest}, room {loosest.room:.2g}")
         said, rows = self.claim.suggests, self.of("suggests")
         if len(rows) != (said is not None):
             wanted = "one row" if said else "no row"
             found.append(f"{len(rows)} rows of what the numbers suggest, the ledger has {wanted}")
-        elif said and (fault := said.fault(rows[0])):
+        elif said and (fault := said.fault(rows[0], own_size=self.own_size)):
             found.append(fault)
         return tuple(found)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import attnlab
 from attnbook import claims
+from attnbook.cli._progress import FIRST, Progress
 from attnbook.cli._table import Table
 
 
@@ -45,25 +46,31 @@ def run(given: argparse.Namespace) -> int:
             print(table.row(claim.id, claim.words, claim.status, ""))
         return 0
     workers = given.workers if given.workers is not None else min(len(chosen), os.cpu_count() or 1)
-    start, disagree, seconds = time.perf_counter(), [], 0.0
+    start, found = time.perf_counter(), []
     outcomes = claims.run(chosen, given.seed, instances=given.instances, workers=workers)
+    with Progress(chosen, workers) as progress:
+        if progress.shown and len(chosen) <= FIRST and (given.instances or 0) >= 100:
+            trial = claims.run(chosen, given.seed, instances=given.instances // 10, workers=workers)
+            progress.expect(10.0 * sum(outcome.seconds for outcome in trial) / workers)
+        if not (given.json or given.slack):
+            progress.say(table.head())
+        for claim, outcome in zip(chosen, outcomes, strict=True):
+            found.append((claim, outcome))
+            progress.seen(outcome)
+            if not (given.json or given.slack):
+                row = table.row(claim.id, claim.words, claim.status, outcome.evidence)
+                progress.say(row)
+    disagree = [claim.id for claim, outcome in found if not outcome.agrees]
     if given.json or given.slack:
-        found = list(zip(chosen, outcomes, strict=True))
         if given.json:
             print(json.dumps(told(found, given.seed), indent=1, allow_nan=False))
         else:
             print_slack(found)
-        return int(not all(outcome.agrees for _, outcome in found))
-    print(table.head())
-    for claim, outcome in zip(chosen, outcomes, strict=True):
-        print(table.row(claim.id, claim.words, claim.status, outcome.evidence), flush=True)
-        seconds += outcome.seconds
-        if not outcome.agrees:
-            disagree.append(claim.id)
+        return int(bool(disagree))
     print()
     for line in totals(chosen):
         print(line)
-    wall = time.perf_counter() - start
+    wall, seconds = time.perf_counter() - start, sum(outcome.seconds for _, outcome in found)
     print(f"\n{len(chosen)} claims, seed {given.seed}: {wall:.0f} s ({seconds:.0f} s of work)")
     if disagree:
         print(f"evidence disagrees with the recorded status: {', '.join(disagree)}")

@@ -79,10 +79,10 @@ def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     kept = 1.0 - float(theory.encoder.dissimilarity(0.03, 3.0))
     what = "P(similarity < 0.03), tokens of length 1/2, against c = 3"
     yield at_least(what, (pairs < 0.03).mean(), kept, role="outside")
-    two = problems.gaussian_regression(n=2, T=2, d=30, unit_tokens=True, trials=40_000, rng=rng)
+    two = problems.gaussian_regression(n=2, T=2, d=30, unit_tokens=True, trials=100_000, rng=rng)
     pairs = theory.encoder.similarity(two.X)[:, 0, 1]
     power = float(np.log10((pairs < 1.0 / 30).sum() / max(int((pairs < 0.1 / 30).sum()), 1)))
-    yield equal("exponent of P(similarity < t), two tokens", power, 2.0, within=0.15)
+    yield equal("exponent of P(similarity < t), two tokens", power, 2.0, within=0.2)
 
 
 @measures("encoder.erratum-s14", instances=40)

@@ -28,8 +28,9 @@ def assumption_3(rng: np.random.Generator, instances: int) -> Iterator[Measureme
     gram = patterns @ patterns.T
     yield equal("inner products of the patterns, in units of S^2", gram / 4.0, np.eye(4), size=1.0)
     yield equal("relevant tokens", instance.carrying(drawn).sum(axis=-1), 1.0)
-    odds = abs((drawn.y > 0).mean() - 0.5)
-    yield at_most("share of positive labels, away from 1/2", odds, instance.allowance(instances))
+    odds, most = abs((drawn.y > 0).mean() - 0.5), instance.allowance(instances)
+    finest = 0.5 / instances  # half of them may be positive to the last
+    yield at_most("share of positive labels, away from 1/2", odds, most, finest=finest)
     # recover the noise: what is left of a token beyond the nearest pattern
     near = np.abs(drawn.X @ patterns.T).argmax(axis=-1)
     z = drawn.X - patterns[near]

@@ -209,6 +209,20 @@ def corners() -> problems.TokenProblem:
     return problem(X, np.eye(2), [1.0, 1.0], [1.0, 1.0])
 
 
+def every_direction(d: int) -> problems.TokenProblem:
+    """Asks for f' W f >= 1 along the axes of R^d and the diagonals of their planes: of d^2 f.
+
+    The f f' add up to a multiple of the identity, which is the dual certificate: no W with these
+    margins has a nuclear norm below d, that of the identity.
+    """
+    axes = np.eye(d)
+    planes = [(axes[i] + s * axes[j]) for i in range(d) for j in range(i) for s in (1.0, -1.0)]
+    f = np.array([*axes, *(diagonal / np.sqrt(2.0) for diagonal in planes)])
+    v = np.pi ** np.arange(d)  # across no f
+    toward = np.sign(f @ v)
+    return copies(pair(f / 2.0, f * toward[:, None], np.ones(len(f)), v), 1)
+
+
 def opposed(cosine: float) -> problems.TokenProblem:
     """Two samples of two tokens whose features meet at that angle; score gaps 1 and 0.1."""
     f = np.array([[1.0, 0.0, 0.0], [cosine, np.sqrt(1.0 - cosine**2), 0.0]])

@@ -137,27 +137,41 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("largest distance between the two directions", away, 0.02, role="outside")
 
 
+def length_with_columns(problem: problems.TokenProblem, m: int) -> Array:
+    """Nuclear norm of the path's W of m columns, scaled to margin 1: C_*."""
+    W = svm.regularization_path(models.Attention(factors=m), problem, [1000.0]).W[0]
+    least = np.maximum(cases.least_margin(problem, W), 1e-12)
+    return np.asarray(np.linalg.norm(W, "nuc", axis=(-1, -2)) / least)
+
+
 @measures("svm.lemma-3", instances=6)
 def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=3, d=4, min_gap=0.2, trials=instances, rng=rng)
     convex = svm.attention_svm(drawn, norm="nuc")
     for m in (1, 2, 3):
-        path = svm.regularization_path(models.Attention(factors=m), drawn, [1000.0])
-        least = cases.least_margin(drawn, path.W[0])
-        size = np.linalg.norm(path.W[0], "nuc", axis=(-1, -2)) / np.maximum(least, 1e-12)
         fits = convex.rank <= m
         if fits.any():
             yield equal(
                 f"C_* with {m} columns, C_cvx of rank <= {m}",
-                size[fits],
+                length_with_columns(cases.some(drawn, fits), m),
                 convex.norm[fits],
                 within=0.02,
             )
-        if (~fits).any():
-            low = (size / convex.norm)[~fits].max(keepdims=True)
-            yield at_most(
-                f"largest C_*/C_cvx where the rank exceeds {m}", low, 1.02, role="outside"
-            )
+        # random problems of higher rank are rare, and may be longer by next to nothing
+        full = cases.every_direction(m + 1)
+        least = svm.attention_svm(full, norm="nuc")
+        yield at_least(
+            f"rank of the convex answer to every direction of R^{m + 1}",
+            least.rank,
+            m + 1.0,
+            role="premise",
+        )
+        yield at_most(
+            f"C_*/C_cvx of every direction of R^{m + 1}, {m} columns",
+            length_with_columns(full, m) / least.norm,
+            1.02,
+            role="outside",
+        )
     # W_11 >= 1 and W_22 >= 1: every [[1, c], [c, 1]] with |c| <= 1 is a convex solution
     twin = cases.corners()
     value = svm.attention_svm(twin, norm="nuc").norm

@@ -88,8 +88,9 @@ def lemma_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         found = _on_the_nuclear_ball(drawn, start, R, 1000)
         rival = np.asarray(plain.evaluate({"W": found}, drawn).log_excess, float)
         yield at_least(f"log of the excess loss of W from {what}, of the product", rival, least)
-        if what == "nearby":
-            yield at_most("the same two, the other way round", rival, least + 0.05)
+        if what == "nearby":  # a worthy rival: some end at another local minimum, or still move
+            words = "median of log of the excess loss of W from nearby, less the product's"
+            yield at_most(words, np.median(rival - least), 0.05, role="premise")
 
 
 def _on_the_nuclear_ball(problem: problems.TokenProblem, W: Array, R: float, steps: int) -> Array:
