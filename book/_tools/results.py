@@ -159,20 +159,13 @@ class Pages:
         told = {"key": key, "seconds": round(seconds, 2), "cells": cells}
         write(self._place(page), json.dumps(told))
 
-    def told(self, page: str) -> dict[str, str]:
-        """What the cells of a page tell its words, by name, as Python writes it."""
+    def executed(self, page: str) -> Any:
+        """The page as a notebook with what its cells gave; None where nothing is kept."""
         try:
             store = self._store()
-            record = store.match_cache_notebook(read_page(page))
+            return store.get_cache_bundle(store.match_cache_notebook(read_page(page)).pk).nb
         except KeyError:
-            return {}
-        found = {}
-        for cell in store.get_cache_bundle(record.pk).nb.cells:
-            for output in cell.get("outputs", []):
-                mark = output.get("metadata", {}).get("scrapbook")
-                if mark:
-                    found[mark["name"]] = output["data"][f"{mark['mime_prefix']}text/plain"]
-        return found
+            return None
 
     def _store(self) -> Any:
         from jupyter_cache import get_cache
