@@ -122,7 +122,7 @@ def test_a_double_click_opens_a_notebook(chromium, installed: Path, tmp_path: Pa
         listed.filter(has_text="encoder").dblclick()
         listed.filter(has_text="step.ipynb").dblclick()
         opened = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
-        opened.locator("h1", has_text="largest stable step").wait_for(timeout=90_000)
+        opened.locator("h1", has_text="What step size 1 means").wait_for(timeout=90_000)
         opened.locator(".jp-CodeCell .cm-content").first.click()
         page.keyboard.press("Control+Home")
         page.keyboard.type("# mine\n")
