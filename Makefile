@@ -142,7 +142,7 @@ edit: env-book
 	$(BIN)/python book/_tools/edit.py
 
 lab: env-book
-	$(BIN)/python book/_tools/open_lab.py
+	@$(BIN)/python book/_tools/open_lab.py
 
 coverage: env
 	$(BIN)/python book/_tools/coverage.py

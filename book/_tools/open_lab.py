@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from results import ENVIRONMENT, Pages, runnable, write
+from results import BUILD, ENVIRONMENT, Pages, runnable, write
 from sources import ROOT, Sources
 
 WRITTEN = ".pages.json"  # what was written last, by file; JupyterLab does not show it
@@ -71,6 +71,7 @@ def notebooks_of(pages: list[str]) -> dict[str, str]:
     if stale:
         minutes = max(1, round(len(stale) * SECONDS / (os.cpu_count() or 1) / 60))
         say(f"running {len(stale)} pages, whose sentences quote results: about {minutes} min")
+        BUILD.mkdir(exist_ok=True)
         run_all(pages, checks=False)
     executed = functools.lru_cache(maxsize=4)(store.executed)
     texts = {}

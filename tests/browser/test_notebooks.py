@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -72,7 +73,9 @@ def serving(command: list[str], folder: Path, installed: Path) -> Iterator[str]:
     environment = {**os.environ, "PYTHONPATH": str(installed), "JUPYTER_CONFIG_DIR": str(folder)}
     log = folder / "lab.log"
     with log.open("w") as out:
-        server = subprocess.Popen([*command, *options], env=environment, stdout=out, stderr=out)
+        server = subprocess.Popen(
+            [*command, *options], env=environment, stdout=out, stderr=out, start_new_session=True
+        )
     try:
         until = time.monotonic() + 300
         with socket.socket() as probe:
@@ -82,7 +85,7 @@ def serving(command: list[str], folder: Path, installed: Path) -> Iterator[str]:
                 time.sleep(0.2)
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.terminate()
+        os.killpg(server.pid, signal.SIGTERM)  # and whatever it runs pages with
         server.wait()
 
 
