@@ -33,7 +33,7 @@ help:
 	@echo "make real    renew the kept runs of real text, images and models (installs PyTorch)"
 	@echo "make course  verify the problem sets and write them for instructors (_build/course)"
 	@echo "make coverage  which statements the pages teach"
-	@echo "make clean   remove everything that was made"
+	@echo "make clean   remove everything that was made, except your notebooks in lab/"
 
 # Readers need no test tools. A developer's environment holds a reader's, so it serves for both.
 env: $(VENV)/.ready
@@ -148,7 +148,7 @@ edit: repaired
 	@$(BIN)/python book/_tools/edit.py
 
 lab: env-book
-	cd book && ../$(BIN)/jupyter lab --ServerApp.contents_manager_class=jupytext.TextFileContentsManager
+	@$(BIN)/python book/_tools/open_lab.py
 
 coverage: env
 	$(BIN)/python book/_tools/coverage.py

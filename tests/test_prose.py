@@ -166,18 +166,30 @@ Words 7.5.
     assert [(at, number) for at, number in typed(page)] == [(11, "3.25"), (16, "7.5"), (5, "2.75")]
 
 
-def test_downloads_have_the_numbers(tmp_path: Path) -> None:
-    """As the site shows them; of another page too; three dots where a page did not run yet."""
+def test_downloads_have_the_numbers() -> None:
+    """As the site shows them; of another page too."""
+    import nbformat
     import notebooks
 
-    page = tmp_path / "here.md"
-    values = {
-        str(page): {"norm": "1.2345", "floor": "'3.2 · 10⁻⁷'"},
-        str(tmp_path / "there"): {"steps": "20"},
+    from attnbook.widgets.prose import PREFIX
+
+    def ran(**values: str) -> nbformat.NotebookNode:
+        outputs = [
+            nbformat.v4.new_output(
+                "display_data",
+                {f"{PREFIX}text/plain": value},
+                metadata={"scrapbook": {"name": name, "mime_prefix": PREFIX}},
+            )
+            for name, value in values.items()
+        ]
+        cell = nbformat.v4.new_code_cell("", outputs=outputs)
+        return nbformat.v4.new_notebook(cells=[cell])
+
+    pages = {
+        "book/svm/here": ran(norm="1.2345", floor="'3.2 · 10⁻⁷'"),
+        "book/bias/there": ran(steps="20"),
     }
-    text = (
-        "{glue:text}`norm:.2f`, {glue:text}`floor`, {glue:text}`there.md::steps:d`, "
-        "{glue:text}`none:.1f`"
-    )
-    told = notebooks.numbers(text, page, lambda where: values.get(where, {}))
-    assert told == "1.23, 3.2 · 10⁻⁷, 20, …"
+    text = "{glue:text}`norm:.2f`, {glue:text}`floor`, {glue:text}`../bias/there.md::steps:d`"
+    assert notebooks.numbers(text, "book/svm/here", pages.get) == "1.23, 3.2 · 10⁻⁷, 20"
+    with pytest.raises(ValueError, match="a cell of book/svm/here that tells none, got none"):
+        notebooks.numbers("{glue:text}`none:.1f`", "book/svm/here", pages.get)

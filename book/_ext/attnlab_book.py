@@ -90,19 +90,24 @@ def badge(claim: claims.Claim) -> list[nodes.Node]:
 
 
 def stated(self: SphinxDirective, claim: claims.Claim, reason: bool = True) -> list[nodes.Node]:
-    """What is given, what follows, what to read instead, and what the check cannot see."""
+    """What ``stated_in`` says, as nodes."""
+    return [node for text in stated_in(claim, reason) for node in written(self, text)]
+
+
+def stated_in(claim: claims.Claim, reason: bool = True) -> list[str]:
+    """What is given, what follows, what to read instead, what the check cannot see: in MyST."""
     given = "\n".join(f"- {hypothesis}" for hypothesis in claim.hypotheses)
-    found = written(self, f"Given\n\n{given}\n") if given else []
-    found += written(self, claim.statement)
+    found = [f"Given\n\n{given}\n"] if given else []
+    found += [claim.statement]
     if claim.correction:
-        found += written(self, f"**Read instead.** {claim.correction}")
+        found += [f"**Read instead.** {claim.correction}"]
     shown = claims.get(claim.same_as) if claim.same_as else claim
     if shown.slack and shown.asserts == claim.asserts:
-        found += written(self, spare(shown))
+        found += [spare(shown)]
     if shown.suggests:
-        found += written(self, suggested(shown))
+        found += [suggested(shown)]
     if claim.reason and reason:
-        found += written(self, f"*{formulas(claim.reason)}*")
+        found += [f"*{formulas(claim.reason)}*"]
     return found
 
 

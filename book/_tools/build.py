@@ -215,15 +215,11 @@ def downloads(pages: list[str]) -> None:
     """Each page with code as a clean notebook."""
     from notebooks import clean
 
-    told = functools.cache(Pages(Sources()).told)
-
-    def told_on(path: str) -> dict[str, str]:
-        return told(Path(os.path.relpath(path, ROOT)).with_suffix("").as_posix())
-
+    executed = functools.lru_cache(maxsize=4)(Pages(Sources()).executed)
     for page in pages:
         target = WEB / "downloads" / f"{page.removeprefix('book/')}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(clean(ROOT / f"{page}.md", told_on), encoding="utf-8")
+        target.write_text(clean(page, executed), encoding="utf-8")
 
 
 # -- what runs ---------------------------------------------------------------------------------

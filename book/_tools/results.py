@@ -177,19 +177,12 @@ class Pages:
         except Exception:
             shutil.rmtree(self.folder / "cache")
 
-    def told(self, page: str) -> dict[str, str]:
-        """What the cells of a page tell its words, by name, as Python writes it."""
+    def executed(self, page: str) -> Any:
+        """The page as a notebook with what its cells gave; None where nothing is kept."""
         try:
-            kept = self._kept(page)
+            return self._kept(page)
         except KeyError:
-            return {}
-        found = {}
-        for cell in kept.cells:
-            for output in cell.get("outputs", []):
-                mark = output.get("metadata", {}).get("scrapbook")
-                if mark:
-                    found[mark["name"]] = output["data"][f"{mark['mime_prefix']}text/plain"]
-        return found
+            return None
 
     @contextmanager
     def _store(self) -> Iterator[Any]:

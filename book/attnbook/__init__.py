@@ -74,7 +74,8 @@ What moves
 
 What asks, and what is told
     `widgets.exercise.number`, `widgets.exercise.power`, `widgets.exercise.choice`,
-    `widgets.exercise.false_line`, `widgets.exercise.reach`, `widgets.exercise.Exercise`
+    `widgets.exercise.false_line`, `widgets.exercise.reach`, `widgets.exercise.unpack`,
+    `widgets.exercise.Exercise`
         exercises that check the reader's answer on the page
     `widgets.tell`
         a number of a cell for the words around it

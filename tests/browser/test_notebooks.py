@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
 import numpy as np
+import open_lab
 import pytest
 from nbclient import NotebookClient
 
 from attnbook import widgets
 
+TOOLS = Path(__file__).resolve().parents[2] / "book" / "_tools"
 HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 DOWNLOADS = sorted((HTML / "downloads").rglob("*.ipynb")) if HTML.is_dir() else []
 # two pages in `make test`, the others in `make test-all`: all of them ran with the book
@@ -55,8 +60,37 @@ def test_a_download_runs(path: Path, installed: Path, tmp_path: Path, monkeypatc
     assert str(installed) in where.outputs[0]["text"], "the wheel ran, not the checkout"
 
 
+@contextmanager
+def serving(command: list[str], folder: Path, installed: Path) -> Iterator[str]:
+    """The address of a JupyterLab that a command starts, once it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [
+        *("--no-browser", f"--port={port}", "--ServerApp.token=", "--ServerApp.password="),
+        "--ServerApp.disable_check_xsrf=True",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(installed), "JUPYTER_CONFIG_DIR": str(folder)}
+    log = folder / "lab.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(
+            [*command, *options], env=environment, stdout=out, stderr=out, start_new_session=True
+        )
+    try:
+        until = time.monotonic() + 300
+        with socket.socket() as probe:
+            while probe.connect_ex(("127.0.0.1", port)):
+                assert server.poll() is None, log.read_text()
+                assert time.monotonic() < until, log.read_text()
+                time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        os.killpg(server.pid, signal.SIGTERM)  # and whatever it runs pages with
+        server.wait()
+
+
 @pytest.fixture
-def lab(tmp_path: Path, installed: Path):
+def lab(tmp_path: Path, installed: Path) -> Iterator[str]:
     """A real JupyterLab over the token-board page, with one more cell that reads the board."""
     (page,) = [path for path in DOWNLOADS if path.parts[-2:] == ("svm", "tokens.ipynb")]
     notebook = nbformat.read(page, as_version=4)
@@ -64,27 +98,61 @@ def lab(tmp_path: Path, installed: Path):
     read = nbformat.v4.new_code_cell('print("board:", board.problem.X[0, 0].tolist())')
     notebook.cells = [code[0], read]
     nbformat.write(notebook, tmp_path / "board.ipynb")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}", "--allow-root"),
-        *("--ServerApp.token=", "--ServerApp.password=", "--ServerApp.disable_check_xsrf=True"),
-        *(f"--ServerApp.root_dir={tmp_path}", "--LabApp.news_url=None"),
+        *(sys.executable, "-m", "jupyterlab", "--allow-root", "--LabApp.news_url=None"),
+        f"--ServerApp.root_dir={tmp_path}",
     ]
-    environment = {**os.environ, "PYTHONPATH": str(installed), "JUPYTER_CONFIG_DIR": str(tmp_path)}
-    log = (tmp_path / "lab.log").open("w")
-    server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    address = f"http://127.0.0.1:{port}"
-    for _ in range(200):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+    with serving(command, tmp_path, installed) as address:
+        yield f"{address}/lab/tree/board.ipynb"
+
+
+def test_a_double_click_opens_a_notebook(chromium, installed: Path, tmp_path: Path) -> None:
+    """`make lab` shows pages and nothing else, readable, and keeps what somebody types."""
+    folder = tmp_path / "lab"
+    command = [sys.executable, str(TOOLS / "open_lab.py"), "--folder", str(folder)]
+    with serving(command, tmp_path, installed) as address:
+        context = chromium.new_context(viewport={"width": 1280, "height": 1400})
+        page = context.new_page()
+        page.goto(address, wait_until="domcontentloaded", timeout=90_000)
+        listed = page.locator(".jp-DirListing-item")
+        listed.first.wait_for(timeout=90_000)
+        page.locator(".jp-MarkdownCell h1", has_text="Attention").wait_for(timeout=90_000)
+        chapters = ["bias", "encoder", "multihead", "svm"]
+        pages = ["index.ipynb", "one-picture.ipynb", "open.ipynb", "scratch.ipynb"]
+        assert page.locator(".jp-DirListing-itemName").all_inner_texts() == chapters + pages
+        assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0, "nothing is asked"
+
+        listed.filter(has_text="encoder").dblclick()
+        listed.filter(has_text="step.ipynb").dblclick()
+        opened = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+        opened.locator("h1", has_text="What step size 1 means").wait_for(timeout=90_000)
+        opened.locator(".jp-CodeCell .cm-content").first.click()
+        page.keyboard.press("Control+Home")
+        page.keyboard.type("# mine\n")
+        page.keyboard.press("Control+s")
+        changed = folder / "encoder" / "step.ipynb"
+        for _ in range(100):
+            if "# mine" in changed.read_text("utf-8"):
                 break
-        time.sleep(0.2)
-    yield f"{address}/lab/tree/board.ipynb"
-    server.terminate()
-    server.wait()
-    log.close()
+            page.wait_for_timeout(200)
+
+        last = opened.locator("details", has_text="Solution").last
+        for _ in range(100):  # cells are drawn as they come into view
+            if last.count():
+                break
+            page.mouse.wheel(0, 1000)
+            page.wait_for_timeout(200)
+        assert last.get_attribute("open") is None
+        assert not last.locator("mjx-container").first.is_visible()
+        last.locator("summary").click()
+        assert last.locator("mjx-container").first.is_visible(), "formulas are set in what opens"
+        context.close()
+    assert "# mine" in changed.read_text("utf-8")
+    ours = nbformat.read(changed, as_version=4)
+    again = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("A new version")])
+    texts = {"encoder/step.ipynb": nbformat.writes(again)}
+    assert open_lab.renew(folder, texts) == [folder / "encoder" / "step (2).ipynb"]
+    assert nbformat.read(changed, as_version=4) == ours
 
 
 def test_jupyterlab_drags_and_python_reads(chromium, lab: str) -> None:

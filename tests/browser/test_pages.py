@@ -218,19 +218,3 @@ def test_the_lost_find_home(open_page, site: str) -> None:
     page = open_page("404.html")
     page.wait_for_timeout(300)
     assert page.get_attribute("#home", "href") == "/"
-
-
-def test_downloads_are_clean() -> None:
-    """No directive and no role is left over, and the kernel is an ordinary one."""
-    notebooks = sorted((HTML / "downloads").rglob("*.ipynb"))
-    assert notebooks
-    for path in notebooks:
-        notebook = json.loads(path.read_text())
-        assert notebook["metadata"]["kernelspec"]["name"] == "python3"
-        for cell in notebook["cells"]:
-            text = "".join(cell["source"])
-            if cell["cell_type"] == "markdown":
-                assert not re.search(r"^(`{3,}|:{3,})\{", text, re.M), f"{path.name}: {text[:80]}"
-                assert not re.search(r"\{[\w:-]+\}`", text), f"{path.name}: {text[:80]}"
-            else:
-                assert not cell["outputs"]

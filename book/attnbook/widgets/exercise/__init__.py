@@ -6,6 +6,6 @@ test reads the pages and fails on one that is typed.
 """
 
 from attnbook.widgets.exercise._ask import choice, false_line, number, power, reach
-from attnbook.widgets.exercise._record import Exercise
+from attnbook.widgets.exercise._record import Exercise, unpack
 
-__all__ = ["Exercise", "choice", "false_line", "number", "power", "reach"]
+__all__ = ["Exercise", "choice", "false_line", "number", "power", "reach", "unpack"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -63,8 +65,40 @@ class Exercise(anywidget.AnyWidget):
             + f"</script>{self.markup}</div>"
         )
 
+    def packed(self) -> str:
+        """The exercise as one line of text that nobody reads by accident (see ``unpack``)."""
+        told = json.dumps([self.task, self.markup], ensure_ascii=False)
+        return base64.b64encode(zlib.compress(told.encode(), 9)).decode()
+
     def __repr__(self) -> str:
         return f"Exercise({self.task['id']!r})"
+
+
+def unpack(packed: str) -> Exercise:
+    """The exercise that a line of a notebook holds: question, answer, hint and solution.
+
+    Notebooks made from the book's pages hold exercises packed, so that no cell shows an answer
+    before it is asked for. Packing hides nothing from whoever wants to know: ``.task`` has it all.
+
+    Args:
+        packed: what ``Exercise.packed()`` gave.
+
+    Returns:
+        The exercise, to be shown by the cell.
+
+    Examples:
+        >>> from attnbook.widgets import exercise
+        >>> line = exercise.power("demo-fall", "How does $1/t^2$ fall?", -2.0).packed()
+        >>> exercise.unpack(line)
+        Exercise('demo-fall')
+    """
+    try:
+        task, markup = json.loads(zlib.decompress(base64.b64decode(packed, validate=True)))
+        task["id"]
+    except (ValueError, TypeError, KeyError, zlib.error):
+        shown = packed if isinstance(packed, str) and len(packed) < 40 else f"{str(packed)[:40]}..."
+        raise check.fail("packed", "what Exercise.packed() gave, whole", repr(shown)) from None
+    return Exercise(task, markup)
 
 
 # -- arguments ---------------------------------------------------------------------------------
