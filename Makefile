@@ -11,7 +11,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export OPENBLAS_NUM_THREADS := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help env env-book test test-all lint lint-all programs programs-all try-programs try-programs-all wheel pytest pytest-long bench lock picture clean read edit book repaired live lab sweeps course real torch coverage kernels test-kernels
+.PHONY: help env env-book test test-all lint lint-all programs programs-all try-programs try-programs-all say-test say-test-all wheel pytest pytest-long bench lock picture clean read edit book repaired live lab sweeps course real torch coverage kernels test-kernels
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -47,9 +47,15 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml .ci/environment
 
 # -- checks ------------------------------------------------------------------------------------
 # `make test` and `make test-all` run every test once between them: the mark `long` tells them apart.
-test: try-programs lint book pytest
+test: say-test try-programs lint book pytest
 
-test-all: try-programs-all lint-all book pytest-long kernels
+test-all: say-test-all try-programs-all lint-all book pytest-long kernels
+
+say-test:
+	@echo "make test takes about 8 minutes on two cores, and up to 5 more where all must be set up"
+
+say-test-all:
+	@echo "make test-all takes about 25 minutes on two cores"
 
 # the most sensitive tests under three of OpenBLAS's kernels, a minute
 kernels: env
@@ -127,6 +133,7 @@ sweeps: env
 
 # what the pages show of real data: an hour, and some hundred MB of archives, once
 real: env torch
+	@echo "make real takes half an hour to an hour on two cores, and fetches some hundred MB of archives once"
 	$(BIN)/python -m attnbook figure real --store --out _build/real
 
 # -- the book ----------------------------------------------------------------------------------
@@ -155,6 +162,7 @@ coverage: env
 
 # -- coursework --------------------------------------------------------------------------------
 course: env programs wheel
+	@echo "make course takes about 4 minutes on two cores"
 	$(BIN)/python -m attnbook.course._make --wheel _build/dist/*.whl
 
 clean:

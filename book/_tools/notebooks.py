@@ -21,6 +21,8 @@ from typing import Any
 from results import runnable
 from sources import ROOT
 
+from attnbook.install import requirement
+
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 Executed = Callable[[str], Any]  # a page's name to its notebook with outputs, None without any
@@ -33,8 +35,8 @@ TASK = re.compile(
     r'<div data-exercise=.*?<script type="application/json">(.*?)</script>(.*)</div>', re.S
 )
 INSTALL = (
-    "# attnlab and what this page needs; the wheel is offered by the site, in downloads/\n"
-    '# %pip install "attnlab[book]"'
+    "# Install attnlab and what this page needs; the site offers the wheel in downloads/.\n"
+    f'# %pip install "{requirement("book", "wheel")}"'
 )
 REFERENCES = ROOT / "book" / "references.bib"
 

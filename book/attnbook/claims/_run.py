@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from attnbook.claims._ledger import get
 from attnbook.claims._measure import Measurement
 from attnbook.claims._records import Claim
+from attnbook.files import end_with_parent
 from attnlab import checks as check
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -81,7 +82,12 @@ def run(
 def _pool(names: list[str], seed: int, many: int | None, workers: int) -> Iterator[Outcome]:
     for variable in THREADS:  # two processes on two cores: one thread each
         os.environ.setdefault(variable, "1")
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(
+        workers,
+        mp_context=get_context("spawn"),
+        initializer=end_with_parent,
+        initargs=(os.getpid(),),
+    ) as pool:
         futures = [pool.submit(_one, name, seed, many) for name in names]
         try:
             for future in futures:

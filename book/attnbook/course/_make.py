@@ -9,6 +9,7 @@ something is not as it should be.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import sys
 import tarfile
@@ -22,6 +23,7 @@ from attnbook.course._desk import FONTS, SCRIPT, mathjax
 from attnbook.course._sandbox import NoSandboxError, describe
 from attnbook.course._source import SETS, ProblemSet, folder, problem_set
 from attnbook.course._verify import verify
+from attnbook.files import end_with_parent
 
 ABOUT = """# attnlab for instructors
 
@@ -108,7 +110,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 3
     wrong: list[str] = []
     work = [(name, str(sources), seed) for seed in range(given.seeds) for name in SETS]
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(initializer=end_with_parent, initargs=(os.getpid(),)) as pool:
         results = pool.map(check_one, *zip(*work, strict=True))
         for count, (told, (name, _, seed)) in enumerate(zip(results, work, strict=True), 1):
             wrong += told
