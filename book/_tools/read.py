@@ -23,7 +23,8 @@ from serve import serve
 
 def main() -> int:
     """Until interrupted: 0 then, 1 where there is no book to serve."""
-    signal.signal(signal.SIGTERM, interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell has us ignore one
+        signal.signal(number, interrupt)
     try:
         with recovery.guard(say):
             if not build(checks=False, live=False):
