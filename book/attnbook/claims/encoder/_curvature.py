@@ -118,7 +118,10 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most("exponent of the norm, LeCun, d=1", power, -0.35, role="outside")
     for d in (1, 3):
         power = curved(rng, instances, "ntk", d)
-        yield equal(f"exponent of the norm, NTK, d={d}", power, -0.5, within=0.2)
+        what = f"exponent of the norm, NTK, d={d}, -1/2"
+        yield at_most(what, power, -0.44)
+        # of narrow networks the blocks that fall like 1/d_m may be the largest
+        yield at_least(f"{what}, from below", power, -0.8)
     e = theory.encoder
     drawn = problems.gaussian_regression(n=1, T=6, d=1, trials=2 * instances, rng=rng)
     found: dict[Pair, list[Array]] = {}
@@ -140,7 +143,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             yield at_most(name, power, -0.35, role="correction")
         if pair in (("W_Q", "W_V"), ("W_Q", "w_O"), ("W_V", "w_O")):
             yield at_most(f"{name}, claimed 1/d_m", power, -0.8, role="step")
-            yield equal(name, power, -0.5, within=0.5, role="correction")
+            yield equal(name, power, -0.5, within=0.6, role="correction")
     wide = np.array([1e4, 1e6, 1e8])
     total = []
     for width in wide:
