@@ -229,7 +229,7 @@ def test_make_read_serves_the_book(tmp_path: Path) -> None:
     """
     folder = unpack(build(ROOT, tmp_path / "archive", "sdist"), tmp_path)
     (folder / ".venv").symlink_to(PROGRAMS.parent)  # its files are older, so it counts as ready
-    for kept in ("cache", "results", "runtime"):
+    for kept in ("cache", "evidence", "results", "runtime"):
         if (ROOT / "_build" / kept).is_dir():
             shutil.copytree(ROOT / "_build" / kept, folder / "_build" / kept)
     without_git = tmp_path / "git"
@@ -243,6 +243,8 @@ def test_make_read_serves_the_book(tmp_path: Path) -> None:
     process = subprocess.Popen(
         ["make", "read"], cwd=folder, env=environment, text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        # a shell that starts the tests in its background has them ignore interrupts
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     reader = threading.Thread(target=lines_of, args=(process, said), daemon=True)
     reader.start()
