@@ -78,7 +78,8 @@ def autograder(course: Course, name: str, out: str | Path) -> Path:
         add(archive, "run_autograder", RUN, 0o755)
         add(archive, "about.json", json.dumps(about, indent=1) + "\n")
         add(archive, f"{name}.md", course.sheet(name).read_text("utf-8"))
-        add(archive, "lib/attnbook/__init__.py", (BOOK / "__init__.py").read_text("utf-8"))
+        for module in ("__init__.py", "files.py", "install.py"):
+            add(archive, f"lib/attnbook/{module}", (BOOK / module).read_text("utf-8"))
         for package, folder in PARTS.items():
             for path in sorted(folder.rglob("*")):
                 if path.suffix in (".py", ".txt") and "__pycache__" not in path.parts:
