@@ -145,9 +145,10 @@ def assumption_b(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         role="outside",
     )
     d = math.ceil(10 * math.log(10))  # (T + n) log(T + n)
-    posited = problems.sphere(n=5, T=5, d=d, trials=4000, min_gap=0.1, rng=rng)
+    many = 16_000  # of which one in thirty has it
+    posited = problems.sphere(n=5, T=5, d=d, trials=many, min_gap=0.1, rng=rng)
     share = mean(svm.assumption_b1(posited).holds)
-    yield suggested(f"n = T = 5, d = {d}: share with B.1", share, many=4000)
+    yield suggested(f"n = T = 5, d = {d}: share with B.1", share, many=many)
     few = problems.sphere(n=2, T=3, d=4, trials=instances + 20, rng=rng)
     found = svm.attention_svm(few)
     clear = found.margins.max(axis=(-1, -2)) > 1.01

@@ -119,7 +119,7 @@ def lemma_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         yield at_most("lower sharp threshold, the paper's", first, low, role="correction")
         yield at_least("upper sharp threshold, the paper's", last, high, role="correction")
         for share, more in ((0.999, -1), (1.001, 1)):
-            at = theory.svm.water_filling(scores, np.maximum(first * share, 1e-6))
+            at = theory.svm.water_filling(scores, first * share)
             right = ((at > 0).sum(-1) > 1) == (more > 0)
             words = f"two or more or not, at {share} of the lower threshold: as said"
             yield at_least(words, right, 1.0, role="correction")

@@ -49,7 +49,7 @@ def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurem
         more.append((_pull(model, drawn, W, W_mm) - 1.0) * cases.norm(W) / late)
     yield at_most("beside W_mm: by how much that ratio exceeds 1, over its bound", more, 1.0)
     yield from _sharp()
-    few = drawn.trial(np.arange(min(len(W_mm), 8)))
+    few = drawn.trial(np.arange(min(len(W_mm), 40)))
     direction = W_mm[: few.trials[0]]
     for spread, W in zip((0.1, 0.4), starts, strict=False):
         what = f"descent from the level, margins spread over {2 * spread:g} decades"
