@@ -84,6 +84,8 @@ PLANS = {
     "make edit": ("book/_tools/edit.py",),
     "make env": (),
     "make lab": ("open_lab.py",),
+    "make lint-all": ("ruff check", ".ci/types"),
+    "make programs": (".ci/programs",),
     "make lint": ("ruff check", "ruff format", "mypy"),
     "make lock": ("uv pip compile", "dev.lock", "book.lock"),
     "make read": ("book/_tools/",),  # and test_make_read_serves_the_book
