@@ -147,9 +147,12 @@ LATER: dict[str, tuple[str, ...]] = {
         "test_course.py::test_nbgrader_takes_these_verdicts_and_no_others",
         "test_course.py::test_forgetting_leaves_the_others",
         "browser/test_notebooks.py::test_jupyterlab_drags_and_python_reads",
+        "browser/test_notebooks.py::test_a_double_click_opens_a_notebook",
     ),
-    "the book built and served from the source archive: each part is tested alone": (
+    "the book built and served, or all of pytest again: `.ci/clean-room` does so, too": (
         "test_readme_commands.py::test_make_read_serves_the_book",
+        "test_read.py::test_book_is_served_until_interrupted",
+        "test_programs.py::test_tests_of_a_missing_program_are_left_out_and_counted",
     ),
     "the editor's whole loop over a book of its own: its parts are tested in test_sources.py": (
         "test_edit.py::test_what_is_saved_is_shown",
