@@ -190,3 +190,17 @@ def test_truncated_bytecode_is_removed_after_an_unfinished_build(project: Path) 
     assert not cut.exists()
     said = subprocess.run(tool, cwd=project, capture_output=True, text=True, check=True).stdout
     assert said == ""
+
+
+def test_result_store_that_a_full_disk_cut_short_is_begun_anew(tmp_path: Path) -> None:
+    from results import Pages
+    from sources import Sources
+    from sqlalchemy.exc import DatabaseError
+
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "global.db").write_bytes(b"cut short" * 1000)
+    pages = Pages(Sources(), tmp_path)
+    with pytest.raises(DatabaseError):
+        pages.executed("book/svm/margin")
+    pages.forget_unreadable()
+    assert pages.executed("book/svm/margin") is None
