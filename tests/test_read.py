@@ -82,7 +82,7 @@ class Command:
             self.lines.append(line)
         self.process.stdout.close()
 
-    def wait_for(self, what: str, seconds: float = 240) -> str:
+    def wait_for(self, what: str, seconds: float = 600) -> str:
         """The first line that contains some words."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
