@@ -151,9 +151,8 @@ class Editor:
         self.told.reload()
 
     # -- the loop ------------------------------------------------------------------------------
-    def watch(self) -> None:
-        """Until interrupted."""
-        before = watched()
+    def watch(self, before: dict[Path, tuple[int, int]]) -> None:
+        """Show what differs from the files as they were before, until interrupted."""
         while True:
             self.again.wait(PAUSE)
             if self.again.is_set():
@@ -216,11 +215,12 @@ def main() -> None:
         server = live.serve(HTML, editor.told, int(sys.argv[1]) if len(sys.argv) > 1 else 8000)
         store = Pages(editor.sources)
         editor.stale = {page for page in runnable() if not store.current(page)}
+        before = watched()  # what is saved while late pages are made is shown after them
         late = [page for page in toc_pages() if newer(page)]
         say(f"the book is at http://localhost:{server.server_port}/ (stop with Ctrl-C)")
         if late:
             editor.saved({ROOT / f"{page}.md" for page in late})
-        editor.watch()
+        editor.watch(before)
     except KeyboardInterrupt:
         print()
     finally:  # what stands ready must not be waited for, whatever failed
