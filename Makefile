@@ -52,10 +52,10 @@ test: say-test try-programs lint book pytest
 test-all: say-test-all try-programs-all lint-all book pytest-long kernels
 
 say-test:
-	@echo "make test takes about 8 minutes on two cores, and up to 5 more where all must be set up"
+	@echo "make test takes about 10 minutes on two cores, and up to 5 more where all must be set up"
 
 say-test-all:
-	@echo "make test-all takes about 25 minutes on two cores"
+	@echo "make test-all takes about half an hour on two cores"
 
 # the most sensitive tests under three of OpenBLAS's kernels, a minute
 kernels: env
@@ -162,7 +162,7 @@ coverage: env
 
 # -- coursework --------------------------------------------------------------------------------
 course: env programs wheel
-	@echo "make course takes about 4 minutes on two cores"
+	@echo "make course takes a few minutes on two cores"
 	$(BIN)/python -m attnbook.course._make --wheel _build/dist/*.whl
 
 clean:

@@ -208,7 +208,7 @@ def main() -> None:
     os.chdir(ROOT)
     editor = Editor()
     try:
-        say("getting ready, about 10 seconds; after that what is saved is shown within seconds")
+        say("getting ready, some seconds; after that what is saved is shown within seconds")
         begin(editor.zygote)
         editor.zygote.wait_until_ready()
         editor.kernels.wait_until_ready()
