@@ -56,7 +56,7 @@ What happens
         step rules
     `optim.DecayedNormalizedGD`, `optim.JointNormalizedGD`
         step rules for head and attention together
-    `optim.Rule`
+    `optim.Rule`, `optim.declare`
         what the training loop asks of a step rule
 
 Where it goes

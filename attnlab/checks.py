@@ -79,7 +79,10 @@ def frozen(name: str, value: object, ndim: int | None = None) -> Array:
         except (TypeError, ValueError) as error:
             if str(error).startswith(name):
                 raise
-            raise fail(name, "an array of real numbers", f"{type(value).__name__}") from None
+            ragged = "inhomogeneous" in str(error)
+            lengths = "a list whose entries have different lengths"
+            given = lengths if ragged else type(value).__name__
+            raise fail(name, "an array of real numbers", given) from None
         array.flags.writeable = False
     if ndim is not None and array.ndim < ndim:
         raise fail(name, f"at least {ndim} axes", f"shape {array.shape}")
@@ -141,7 +144,8 @@ def number(
             )
             if math.isfinite(bound)
         ]
-        raise fail(name, "a finite number " + " and ".join(bounds), repr(value))
+        expected = f"a finite number {' and '.join(bounds)}".rstrip()
+        raise fail(name, expected, repr(value))
     return float(value)  # type: ignore[arg-type]
 
 

@@ -513,8 +513,6 @@ def test_bad_input() -> None:
             call()
 
     class Foreign:  # its second derivative is unknown
-        linear = False
-
         def value(self, o: Array, v: Array) -> Array:
             return np.tanh(o).sum(axis=-1)
 

@@ -11,8 +11,8 @@ import pytest
 
 from attnlab import models, optim, problems
 from attnlab.optim import _walk
-from attnlab.optim._engines import Logits
-from attnlab.optim._rules import Plain, by_factor
+from attnlab.optim._logits import Logits
+from attnlab.optim._rules import Plain
 
 ATTENTION = models.Attention()
 RULES: dict[str, Any] = {
@@ -114,7 +114,7 @@ class Reckless(Plain):
 
     least: float
 
-    @by_factor(lambda rule: rule.factor)
+    @optim.declare(linear=True, scaled=True, uses_loss=False, factor=lambda rule: rule.factor)
     def step(self, params: Any, at: Any, state: Any) -> Any:
         """One of them."""
         return {k: p - at.times(k, self.factor(at, k)) for k, p in params.items()}, state

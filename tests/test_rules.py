@@ -155,12 +155,12 @@ RULES: dict[str, tuple[Any, Update]] = {
     ),
     "joint": (optim.JointNormalizedGD(0.3), ref_joint(0.3)),
 }
-EXACT = [name for name, (rule, _) in RULES.items() if rule.exact]
+EXACT = [name for name, (rule, _) in RULES.items() if getattr(rule, "exact", True)]
 NORMALIZED = [
     name
     for name, (rule, _) in RULES.items()
     if isinstance(rule, optim.NormalizedGD | optim.DecayedNormalizedGD | optim.JointNormalizedGD)
-    and rule.exact
+    and getattr(rule, "exact", True)
     and getattr(rule, "max_step", None) is None
 ]
 LEADS: list[tuple[int, ...]] = [(), (3,), (2, 2)]

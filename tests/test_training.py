@@ -10,13 +10,15 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
 
 from attnlab import models, optim, problems
-from attnlab.optim._engines import Direct, Logits, engine_for
+from attnlab.optim._engines import Direct, engine_for
+from attnlab.optim._logits import Logits
+from attnlab.optim._rules import declared
 
 Arrays: TypeAlias = dict[str, np.ndarray]
 
@@ -48,7 +50,7 @@ RULES: dict[str, Any] = {
     "decayed-not": optim.DecayedNormalizedGD(0.1, decay=False),
     "joint": optim.JointNormalizedGD(0.1),
 }
-LINEAR = [name for name, rule in RULES.items() if rule.linear]
+LINEAR = [name for name, rule in RULES.items() if declared(rule).linear]
 
 
 def same(a: Any, b: Any) -> None:
@@ -600,12 +602,10 @@ def test_a_rule_of_ones_own_trains(model: Any, problem: Any) -> None:
 class UnitSteps:
     """Normalized descent as a user would write it, from what `at` knows."""
 
-    linear: ClassVar[bool] = True
-    exact: ClassVar[bool] = True
-
     def init(self, model: Any, problem: Any, params: Arrays) -> dict[str, Any]:
         return {}
 
+    @optim.declare(linear=True, scaled=True)
     def step(self, params: Arrays, at: models.Evaluation, state: Any) -> tuple[Arrays, Any]:
         return {k: p - at.times(k, 0.1 / at.norm(k)) for k, p in params.items()}, state
 
@@ -1092,7 +1092,7 @@ def test_a_recorder_cannot_take_a_name_of_attnlab(name: str) -> None:
 
 
 def test_what_cannot_be_kept_as_numbers_is_refused_at_once() -> None:
-    with pytest.raises(ValueError, match=r"^record\['x'\]: expected numbers"):
+    with pytest.raises(ValueError, match=r"^record\['x'\]: expected real numbers"):
         optim.train(HEADS, MIXTURE, RULES["gd"], 2, rng=0, record={"x": lambda *_: None})
     with pytest.raises(ValueError, match=r"^record: expected a classification loss"):
         optim.train(ENCODER, REGRESSION, RULES["gd"], 2, rng=0, record="accuracy")

@@ -136,9 +136,9 @@ def smoothness(model: Attention, problem: TokenProblem, params: Params | None = 
 
     Reference: svm, Lemma 4 and Assumption A.
     """
-    if not isinstance(model, Attention):
+    if type(model) is not Attention:
         raise check.fail("model", "an Attention", type(model).__name__)
-    if not model.head.linear or model.train_head:
+    if not model.has_linear_head or model.train_head:
         raise check.fail("model", "a linear head that is not trained (svm, Lemma 4)", model)
     model.shapes(problem)
     X = problem.X if problem.mask is None else problem.X * problem.mask[..., None]

@@ -57,8 +57,13 @@ class Attention:
             check.count("factors", self.factors)
         if isinstance(self.head, type) or not hasattr(self.head, "gradient"):
             raise check.fail("head", "LinearHead(), ReLUHead(V) or ConcaveHead(penalty)", self.head)
-        if self.train_head and not self.head.linear:
+        if self.train_head and not self.has_linear_head:
             raise check.fail("train_head", "a linear head to train", self.head)
+
+    @property
+    def has_linear_head(self) -> bool:
+        """Whether the head is `LinearHead` itself; a subclass may compute something else."""
+        return type(self.head) is LinearHead
 
     @property
     def _loss(self) -> Loss:
@@ -113,7 +118,7 @@ class Attention:
 
         Known for the linear head (0 where the head itself is trained).
         """
-        if not self.head.linear:
+        if not self.has_linear_head:
             raise check.fail("floor", "a linear head, whose infimum is known", self.head)
         if self.train_head:
             if not self._loss.bounded:
@@ -131,7 +136,7 @@ class Attention:
         params = self._fitted(params, problem)
         v, loss = self._v(params, problem), self._loss
         logits = self._logits(params, problem)
-        if self.head.linear:
+        if self.has_linear_head:
             found = _softmax.plain(_tokens_first(logits), self._scores_first(params, problem), loss)
             c, u = _tokens_last(found.c), np.moveaxis(found.margins, 0, -1)
             s = _tokens_last(found.attention) if self.train_head else found.c
@@ -152,7 +157,7 @@ class Attention:
         """Loss and gradient without cancellation, on a scale of their own (`scaled_grad`)."""
         logits, params = self._logits(params, problem), self._fitted(params, problem)
         v, loss = self._v(params, problem), self._loss
-        if self.head.linear:
+        if self.has_linear_head:
             scores = self._scores_first(params, problem)
             found = _softmax.exact(_tokens_first(logits), scores, loss)
         else:
@@ -178,7 +183,7 @@ class Attention:
             log_scale["v"] = largest
             if loss.bounded:
                 excess = _softmax.log_or_minus_infinity(value)
-        elif self.head.linear:
+        elif self.has_linear_head:
             best = np.moveaxis(problem.best, -1, 0)
             excess = _softmax.log_excess(found, best, loss)
         return Evaluation(value, grads, log_scale, excess, attention=s)

@@ -14,8 +14,6 @@ from attnlab.checks import Array
 class Head(Protocol):
     """What a head answers for attended tokens ``o (..., n, d)``, given the problem's ``v``."""
 
-    linear: bool
-
     def value(self, o: Array, v: Array) -> Array:
         """$h(o)$, shape ``(..., n)``."""
 
@@ -38,8 +36,6 @@ class LinearHead:
 
     Reference: svm, equation 2; bias, equation 1.
     """
-
-    linear = True
 
     def value(self, o: Array, v: Array) -> Array:
         """$h(o)$, shape ``(..., n)``."""
@@ -74,7 +70,6 @@ class ReLUHead:
     """
 
     V: Array
-    linear = False
 
     def __post_init__(self) -> None:
         V = check.frozen("V", self.V)
@@ -121,7 +116,6 @@ class ConcaveHead:
     """
 
     penalty: float
-    linear = False
 
     def __post_init__(self) -> None:
         check.number("penalty", self.penalty, least=0.0)

@@ -26,7 +26,7 @@ CACHED = 2**17  # pre-activations that are formed and pooled at a time: 1 MB
 
 def prepared(model: Any, params: Any, problem: Any) -> Params:
     """Parameters that fit, of a model that has tangent features."""
-    if not isinstance(model, Attention | MultiHead | Encoder):
+    if type(model) not in (Attention, MultiHead, Encoder):  # a subclass may compute otherwise
         raise check.fail("model", "an Attention, MultiHead or Encoder", type(model).__name__)
     return fit(model, params, problem, copy=False)
 

@@ -3,7 +3,7 @@
 from attnlab.optim._descent import GD, NormalizedGD, PolyakStep
 from attnlab.optim._joint import DecayedNormalizedGD, JointNormalizedGD
 from attnlab.optim._memory import Adam, Momentum
-from attnlab.optim._rules import Rule
+from attnlab.optim._rules import Rule, declare
 from attnlab.optim._run import Run, load
 from attnlab.optim._training import train
 
@@ -17,6 +17,7 @@ __all__ = [
     "PolyakStep",
     "Rule",
     "Run",
+    "declare",
     "load",
     "train",
 ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State, by_factor, over
+from attnlab.optim._rules import Factor, Plain, State, declare, over
 
 MACHINE_EPSILON = float(np.finfo(float).eps)
 
@@ -40,14 +40,16 @@ class GD(Plain):
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
 
-    @by_factor(lambda rule: rule._factor)
+    @declare(linear=True, scaled=True, uses_loss=False, factor=lambda rule: _times_step_size(rule))
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step against the gradient."""
-        return {k: p - at.times(k, self._factor(at, k)) for k, p in params.items()}, state
+        factor = _times_step_size(self)
+        return {k: p - at.times(k, factor(at, k)) for k, p in params.items()}, state
 
-    def _factor(self, at: Evaluation, name: str) -> Array:
-        """What a step multiplies the carried gradient by, one number a trial."""
-        return np.asarray(self.step_size * at.scale(name))
+
+def _times_step_size(rule: GD) -> Factor:
+    """What a step of GD multiplies the carried gradient by, one number per trial."""
+    return lambda at, name: np.asarray(rule.step_size * at.scale(name))
 
 
 @dataclass(frozen=True, repr=False)
@@ -103,7 +105,7 @@ class NormalizedGD(Plain):
         check.number("penalty", self.penalty, least=0.0)
 
     @property
-    def exact(self) -> bool:  # type: ignore[override]
+    def exact(self) -> bool:
         """Whether gradients are formed without cancellation."""
         return self.recipe == "exact"
 
@@ -111,15 +113,20 @@ class NormalizedGD(Plain):
         """Zero momentum."""
         return {name: np.zeros_like(p) for name, p in params.items()} if self.momentum else {}
 
-    @by_factor(lambda rule: None if rule.momentum else rule._factor)
+    @declare(
+        linear=True,
+        scaled=True,
+        uses_loss=False,
+        factor=lambda rule: None if rule.momentum else _to_length(rule),
+    )
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of length ``step_size`` (shorter where the cap binds)."""
-        moved, kept = {}, {}
+        moved, kept, factor = {}, {}, _to_length(self)
         if self.recipe == "paper" and self.penalty and {"K", "Q"} <= params.keys():
             factors = {k: at.grads[k] + 2.0 * self.penalty * params[k] for k in ("K", "Q")}
             at = Evaluation(at.loss, at.grads | factors)
         for name, p in params.items():
-            push = at.times(name, self._factor(at, name))
+            push = at.times(name, factor(at, name))
             if not self.momentum:
                 moved[name] = np.subtract(p, push, out=push)
                 continue
@@ -127,17 +134,22 @@ class NormalizedGD(Plain):
             moved[name] = p - kept[name]
         return moved, kept
 
-    def _factor(self, at: Evaluation, name: str) -> Array:
-        """What a step multiplies the carried gradient by, one number a trial."""
+
+def _to_length(rule: NormalizedGD) -> Factor:
+    """What a normalized step multiplies the carried gradient by, one number per trial."""
+
+    def factor(at: Evaluation, name: str) -> Array:
         norm = at.norm(name)
-        length: Array | float = self.step_size
-        if self.max_step is not None:
-            length = np.minimum(length, self.max_step * norm * at.scale(name))
-        if self.averaged:
-            length = (1.0 - self.momentum) * length
-        if self.recipe == "paper" and self.eps:
-            return np.asarray(length / (norm + self.eps))  # never by 0
+        length: Array | float = rule.step_size
+        if rule.max_step is not None:
+            length = np.minimum(length, rule.max_step * norm * at.scale(name))
+        if rule.averaged:
+            length = (1.0 - rule.momentum) * length
+        if rule.recipe == "paper" and rule.eps:
+            return np.asarray(length / (norm + rule.eps))  # never by 0
         return over(length, norm)
+
+    return factor
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +182,6 @@ class PolyakStep(Plain):
 
     max_step: float | None = None
     floor: float | None = None
-    uses_loss: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.max_step is not None:
@@ -182,8 +193,12 @@ class PolyakStep(Plain):
         """The floor: given or derived; a model without a known one is refused here."""
         if self.floor is not None:
             return {"floor": np.full(problem.trials, float(self.floor))}
+        if not hasattr(model, "floor"):
+            kind = type(model).__name__
+            raise check.fail("floor", f"a number, because {kind} has no method floor", None)
         return {"floor": np.asarray(model.floor(problem), dtype=np.float64)}
 
+    @declare(linear=True, scaled=True)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step; where the gradient is exactly zero nothing moves."""
         log_scales = at.log_scales()

@@ -9,7 +9,7 @@ import numpy as np
 
 from attnlab import checks as check
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State, over
+from attnlab.optim._rules import Plain, State, declare, over
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +55,7 @@ class DecayedNormalizedGD(Plain):
         """No steps taken."""
         return {"count": 0}
 
+    @declare(linear=True, scaled=True, uses_loss=False)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step, shorter than the last."""
         count = state["count"]
@@ -95,6 +96,7 @@ class JointNormalizedGD(Plain):
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
 
+    @declare(linear=True, scaled=True, uses_loss=False)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of length ``step_size``."""
         logs = at.log_scales()

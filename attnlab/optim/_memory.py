@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from attnlab import checks as check
 from attnlab.models import Evaluation, Params
-from attnlab.optim._rules import Plain, State
+from attnlab.optim._rules import Plain, State, declare
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +44,7 @@ class Momentum(Plain):
         """Zero momentum."""
         return {name: np.zeros_like(p) for name, p in params.items()}
 
+    @declare(linear=True, scaled=True, uses_loss=False)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step along the accumulated gradient."""
         kept = {name: self.momentum * state[name] + at.gradient(name) for name in params}
@@ -77,7 +78,6 @@ class Adam(Plain):
     beta1: float = 0.9
     beta2: float = 0.999
     eps: float = 1e-8
-    linear: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check.number("step_size", self.step_size, above=0.0)
@@ -90,6 +90,7 @@ class Adam(Plain):
         zero = {name: np.zeros_like(p) for name, p in params.items()}
         return {"mean": zero, "square": dict(zero), "count": 0}
 
+    @declare(scaled=True, uses_loss=False)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
         """One step of about ``step_size`` in every entry."""
         true, count = {k: at.gradient(k) for k in params}, state["count"] + 1

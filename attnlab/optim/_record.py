@@ -12,6 +12,7 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Array, BoolArray, IntArray
 from attnlab.models import Evaluation, Params, losses
+from attnlab.optim import _returned as returned
 from attnlab.optim._engines import Engine
 from attnlab.problems import TokenProblem
 
@@ -78,6 +79,9 @@ class Snapshot:
         if name == "excess":
             if found.log_excess is not None:
                 return {name: np.exp(found.log_excess)}
+            if not hasattr(self.model, "floor"):
+                expected = "a model with a method floor(problem) for excess"
+                raise check.fail("record", expected, f"a {type(self.model).__name__} without one")
             return {name: found.loss - np.asarray(self.model.floor(self.problem))}
         if name == "log_grad_norm":
             return {name: self.log_grad_norm}
@@ -86,7 +90,7 @@ class Snapshot:
         if name == "accuracy":
             if getattr(self.model, "loss", None) not in losses():
                 raise check.fail("record", "a classification loss for accuracy", self.model)
-            f = self.model.forward(self.params, self.problem)
+            f = returned.outputs(self.model, self.params, self.problem)
             return {name: (np.sign(f) == self.problem.y).mean(axis=-1)}
         axis = -2 if _heads(self.model) else -1
         mass = self.marked_attention
@@ -123,10 +127,7 @@ def recorders(record: Any) -> dict[str, Recorder | None]:
             for name, function in entry.items():
                 if name in {*NAMES, "step"} or str(name).startswith("norm_"):
                     raise check.fail("record", "a name that is not attnlab's own", name)
-                if not callable(function):
-                    raise check.fail(
-                        f"record[{name!r}]", "a function of (params, problem)", function
-                    )
+                returned.recorder(str(name), function)
                 wanted[str(name)] = function
         else:
             wanted[check.choice("record", entry, NAMES)] = None
@@ -153,6 +154,7 @@ class History:
     def __init__(self, wanted: dict[str, Recorder | None], trials: tuple[int, ...]) -> None:
         self.wanted, self.trials = wanted, trials
         self.rows: dict[str, list[Array]] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}  # of what each name gave at first
         self.steps: list[int] = []
 
     @property
@@ -169,9 +171,8 @@ class History:
             else:
                 entries[name] = function(at.params, at.problem)
         for name, value in entries.items():
-            row = np.array(value)
-            if row.dtype.hasobject:
-                raise check.fail(f"record[{name!r}]", "numbers", value)
+            row = returned.row(name, value, self.shapes.get(name))
+            self.shapes.setdefault(name, row.shape)
             lead = at.found.loss.ndim
             if self.wanted.get(name) is None:  # ours may come flat from the engine
                 row = row.reshape(self.trials + row.shape[lead:] if lead else row.shape)

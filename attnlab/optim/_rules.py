@@ -9,8 +9,8 @@ several parameters each is normalized on its own; the two joint rules say so by 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import MISSING, fields
-from typing import Any, ClassVar, Protocol, TypeAlias
+from dataclasses import MISSING, fields, replace
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,7 @@ State: TypeAlias = dict[str, Any]
 class Rule(Protocol):
     """What the training loop asks of a step rule: ``init`` and a pure ``step``.
 
-    The three properties may be missing: such a rule is given plain gradients and the loss, in the
-    model's own parameters. A rule of one's own::
+    A rule of your own needs these two methods, and nothing else::
 
         @dataclass(frozen=True)
         class SignDescent:
@@ -35,19 +34,12 @@ class Rule(Protocol):
 
             def step(self, params, at, state):
                 return {k: p - self.size * np.sign(at.grads[k]) for k, p in params.items()}, state
+
+    ``at.grads[k]`` is the gradient of parameter ``k``, formed without cancellation where the model
+    can do so, and ``at.loss`` is the loss. A rule with the attribute ``exact = False`` is given
+    gradients by the textbook formula, which cancel at saturation. What else is true of a step, and
+    lets `train` go faster or further, is declared on the function itself: see `declare`.
     """
-
-    @property
-    def linear(self) -> bool:
-        """Whether updates are sums of past gradients with one factor for each trial."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether it wants gradients that do not cancel, on a scale of their own."""
-
-    @property
-    def uses_loss(self) -> bool:
-        """Whether a step looks at the loss, not only at the gradient."""
 
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """The state before the first step."""
@@ -56,47 +48,99 @@ class Rule(Protocol):
         """The next parameters and state; nothing is changed in place."""
 
 
-def over(numerator: Array | float, norm: Array) -> Array:
-    """Numerator / norm, and 0 where the norm is 0: an exactly zero gradient moves nothing."""
-    return np.asarray(numerator / np.where(norm > 0.0, norm, np.inf))
-
-
 Factor: TypeAlias = Callable[[Evaluation, str], Array]
 
 
-def by_factor(factor: Callable[[Any], Factor | None]) -> Callable[[Any], Any]:
-    """Say of a ``step`` that it is ``p - factor * gradient``, one factor for each trial.
+class Declaration(NamedTuple):
+    """What is true of one step function."""
 
-    The training loop may then take many such steps at once where nobody looks. Only the very
-    function that says so is leapt over: what takes its place, or wraps it, is asked at each step.
-    ``factor(rule)`` is None where the rule's settings make a step more than that.
+    linear: bool = False
+    scaled: bool = False
+    uses_loss: bool = True
+    factor: Callable[[Any], Factor | None] | None = None
+
+
+def declare(
+    *,
+    linear: bool = False,
+    scaled: bool = False,
+    uses_loss: bool = True,
+    factor: Callable[[Any], Factor | None] | None = None,
+) -> Callable[[Any], Any]:
+    r"""Declare what is true of a ``step``, so that `train` may go faster or further.
+
+    A declaration belongs to the very function that it decorates. A subclass with another ``step``,
+    a wrapper, or a function put in its place does not inherit it, and trains by the plain loop.
+
+    Args:
+        linear: every update is a sum of past gradients, each times one number per trial. `train`
+            may then work with logits in the place of W.
+        scaled: the step takes the scale of a gradient into account: ``at.grads[k]`` comes without
+            it, and the gradient is ``at.gradient(k)``, or ``at.grads[k]`` times ``at.scale(k)``.
+            Nothing underflows then, however far attention has saturated.
+        uses_loss: False says that the step does not read ``at.loss``, which is then not computed.
+        factor: a function of the rule; it returns the function ``(at, name) -> factor`` of a step
+            that is ``p - factor * at.grads[name]`` without state, or None where the rule's settings
+            make the step more than that. `train` may then take many such steps at once.
+
+    Returns:
+        A decorator for ``step``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from attnlab import models, optim, problems
+        >>> class UnitSteps:
+        ...     def init(self, model, problem, params):
+        ...         return {}
+        ...
+        ...     @optim.declare(linear=True, scaled=True, uses_loss=False)
+        ...     def step(self, params, at, state):
+        ...         return {k: p - at.times(k, 0.1 / at.norm(k)) for k, p in params.items()}, state
+        >>> p = problems.two_token()
+        >>> run = optim.train(models.Attention(start="zero"), p, UnitSteps(), steps=20_000)
+        >>> round(float(run.params["W"][0, 0]), 6)  # the gradient is about e^-2000 by then
+        2000.0
     """
 
     def mark(step: Any) -> Any:
-        step.by_factor = (step, factor)
+        step.declaration = (step, Declaration(linear, scaled, uses_loss, factor))
         return step
 
     return mark
 
 
+def declared(rule: Rule) -> Declaration:
+    """What was declared of the very function that is the rule's step; else nothing is.
+
+    Attributes of a class are inherited and ``functools.wraps`` copies those of a function, so the
+    declaration names the function that it is about.
+    """
+    own = getattr(rule, "__dict__", {})
+    step: Any = own["step"] if "step" in own else getattr(type(rule), "step", None)
+    about, declaration = getattr(step, "declaration", (None, None))
+    return declaration if about is step and declaration is not None else Declaration()
+
+
 def factor_of(rule: Rule, state: State) -> Factor | None:
     """The factor that is the whole of a rule's step; None where a step is more than a factor."""
-    step: Any = getattr(type(rule), "step", None)
-    if state or "step" in getattr(rule, "__dict__", {}) or not hasattr(step, "by_factor"):
-        return None
-    original, factor = step.by_factor
-    if step is not original:
-        return None
-    found: Factor | None = factor(rule)
-    return found
+    factor = declared(rule).factor
+    return None if state or factor is None else factor(rule)
+
+
+def without_scale(at: Evaluation) -> Evaluation:
+    """The same evaluation with the gradient itself in ``grads``, for steps that know no scale."""
+    if at.log_scale is None:
+        return at
+    return replace(at, grads={k: at.gradient(k) for k in at.grads}, log_scale=None, norms=None)
+
+
+def over(numerator: Array | float, norm: Array) -> Array:
+    """Numerator / norm, and 0 where the norm is 0: an exactly zero gradient moves nothing."""
+    return np.asarray(numerator / np.where(norm > 0.0, norm, np.inf))
 
 
 class Plain:
-    """A rule that uses exact gradients, moves linearly in them and carries no state."""
-
-    linear: ClassVar[bool] = True
-    exact: ClassVar[bool] = True
-    uses_loss: ClassVar[bool] = False
+    """Base of attnlab's rules: no state, and a ``repr`` that shows what differs from defaults."""
 
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """The state before the first step."""

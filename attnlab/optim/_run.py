@@ -12,6 +12,7 @@ from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Model, Params, losses
 from attnlab.optim import _files
+from attnlab.optim import _returned as returned
 from attnlab.optim._rules import Rule, State
 
 STATUSES = ("converged", "completed", "diverged", "interrupted")
@@ -84,7 +85,7 @@ class Run:
 
     def predict(self, problem: Any = None) -> Array:
         """Outputs on ``problem``, shape ``(..., n)``."""
-        return self.model.forward(self.params, self._data(problem))
+        return returned.outputs(self.model, self.params, self._data(problem))
 
     def accuracy(self, problem: Any = None) -> Array:
         """Share of labels whose sign is predicted, one number a trial."""
@@ -95,7 +96,7 @@ class Run:
 
     def attention(self, problem: Any = None) -> Array:
         """Attention maps on ``problem``."""
-        return self.model.attention(self.params, self._data(problem))
+        return returned.attention(self.model, self.params, self._data(problem))
 
     def save(self, path: str | Path) -> None:
         """Write everything into one ``.npz`` (no pickle); see `load`."""

@@ -11,6 +11,7 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import Rng
 from attnlab.models import Model, Params, fit
+from attnlab.optim import _returned as returned
 from attnlab.optim._engines import Direct, engine_for
 from attnlab.optim._record import recorders
 from attnlab.optim._rules import Rule
@@ -75,15 +76,24 @@ def train(
     Reference: svm, Appendix F; bias, Section 2; multihead and encoder, Section 3.
     """
     steps = check.count("steps", steps, 0)
-    if isinstance(rule, type) or not (hasattr(rule, "step") and hasattr(rule, "init")):
-        raise check.fail("rule", "a step rule such as GD(1.0)", rule)
-    wanted = ("init", "shapes", "value_and_grad")
-    if isinstance(model, type) or not all(hasattr(model, name) for name in wanted):
-        raise check.fail("model", f"a model such as Attention(), with {', '.join(wanted)}", model)
+    _methods("rule", rule, ("init", "step"), "a step rule such as GD(1.0)")
+    _methods("model", model, ("init", "shapes", "value_and_grad"), "a model such as Attention()")
     watch = Watch(recorders(record), every, tol, progress)
-    start = model.init(problem, rng) if params is None else fit(model, params, problem)
+    returned.head(model, problem)
+    start = returned.start(model, problem, rng) if params is None else fit(model, params, problem)
     engine = engine_for(model, problem, rule, None) if fast else Direct(model, problem, rule)
     return Walk(engine, rule, Place(0, start)).run(steps, watch)
+
+
+def _methods(name: str, given: Any, wanted: tuple[str, ...], example: str) -> None:
+    """Complain about what is not an object with these methods, and say which one is missing."""
+    if isinstance(given, type):
+        raise check.fail(name, example, f"the class {given.__name__} itself")
+    missing = [method for method in wanted if not callable(getattr(given, method, None))]
+    if missing:
+        kind = type(given).__name__
+        expected = f"{example}, with the methods {', '.join(wanted)}"
+        raise check.fail(name, expected, f"{given!r} ({kind} has no {', no '.join(missing)})")
 
 
 def resume(run: Run, steps: int, record: Any, every: Any, tol: float | None, progress: bool) -> Run:

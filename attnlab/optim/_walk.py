@@ -12,9 +12,10 @@ import numpy as np
 from attnlab import checks as check
 from attnlab.checks import BoolArray
 from attnlab.models import Params
+from attnlab.optim import _returned as returned
 from attnlab.optim._engines import Engine
 from attnlab.optim._record import History, Recorder, Snapshot, marks
-from attnlab.optim._rules import Rule, State, factor_of
+from attnlab.optim._rules import Rule, State, declared, factor_of, without_scale
 from attnlab.optim._run import Run
 
 LEAP, WORTH = 256, 4  # steps taken at once: most (an interrupt may lose them), and least
@@ -48,11 +49,11 @@ class Walk:
     def __init__(self, engine: Engine, rule: Rule, start: Place, lost: Any = False) -> None:
         self.model, self.problem = engine.model, engine.problem
         self.engine, self.rule = engine, rule
-        self.uses_loss = getattr(rule, "uses_loss", True)
+        self.declared = declared(rule)
         self.alive: BoolArray = np.ones(self.problem.trials, bool) & ~np.asarray(lost)
         point, state = engine.enter(start.point), start.state
         if state is None:
-            state = rule.init(self.model, self.problem, point)
+            state = returned.state(rule, rule.init(self.model, self.problem, point))
         self.first, self.here = start.step, Place(start.step, point, state)
         self.safe = self.here  # the last place at which every gradient was finite
         self.seen: tuple[Place, Snapshot] | None = None  # what was last looked at, and where
@@ -62,7 +63,7 @@ class Walk:
     def look(self, with_loss: bool) -> Snapshot:
         """What is known here."""
         self.seen = None
-        found = self.engine.evaluate(self.here.point, self.uses_loss or with_loss)
+        found = self.engine.evaluate(self.here.point, self.declared.uses_loss or with_loss)
         at = Snapshot(self.model, self.problem, self.engine, self.here.point, found)
         self.seen = self.here, at
         return at
@@ -96,7 +97,14 @@ class Walk:
         """One step of the rule; trials that were lost do not take it."""
         step, point, state = self.here
         assert state is not None
-        moved, state = self.rule.step(point, at.found, state)
+        known = at.found if self.declared.scaled else without_scale(at.found)
+        if step == self.first:
+            first = returned.FirstStep(self.rule, point, known, state)
+            answer = self.rule.step(point, known, state)
+            first.check(answer)
+        else:
+            answer = self.rule.step(point, known, state)
+        moved, state = answer
         if not self.alive.all():
             moved = self._kept(moved, point)
         self.here = Place(step + 1, moved, state)

@@ -120,7 +120,7 @@ def regularization_path(
     asked = check.frozen("radii", radii)
     if asked.ndim != 1 or not asked.size or not (asked > 0.0).all():
         raise check.fail("radii", "a list of positive radii", radii)
-    if not isinstance(model, Attention) or not model.head.linear or model.train_head:
+    if type(model) is not Attention or not model.has_linear_head or model.train_head:
         raise check.fail("model", "an Attention with a linear head that is not trained", model)
     epsilon = check.number("epsilon", epsilon, least=0.0)
     model.shapes(problem)

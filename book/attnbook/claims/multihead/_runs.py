@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ class PartSteps:
 
     U: Array
     W: Array
-    linear: ClassVar[bool] = True
-    exact: ClassVar[bool] = False
-    uses_loss: ClassVar[bool] = False
 
     def init(self, model: Any, problem: Any, params: Params) -> dict[str, Any]:
         """No memory."""

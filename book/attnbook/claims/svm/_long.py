@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,15 +30,13 @@ class Together:
     """
 
     step_size: Array
-    linear: ClassVar[bool] = True
-    exact: ClassVar[bool] = True
-    uses_loss: ClassVar[bool] = False
 
     def init(self, model: Any, problem: Any, params: Params) -> dict[str, Any]:
         """No step taken."""
         none = np.full(problem.trials, -np.inf)
         return {"log_steps": none, "log_many": none, "from": None}
 
+    @optim.declare(linear=True, scaled=True, uses_loss=False)
     def step(
         self, params: Params, at: models.Evaluation, state: dict[str, Any]
     ) -> tuple[Params, dict[str, Any]]:
