@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -94,6 +95,55 @@ def test_every_piece_has_its_own_seed() -> None:
     tasks = plan("svm.5", [{"d": 2}, {"d": 3}], 8, 3, 0)
     assert [(task.start, task.trials) for task in tasks] == [(0, 3), (3, 3), (6, 2)] * 2
     assert len({task.key for task in tasks}) == 6
+
+
+def another(value: Any) -> Any:
+    """Another value of the kind that a setting has."""
+    if isinstance(value, tuple):
+        return tuple(another(entry) for entry in value)
+    if isinstance(value, bool):
+        return not value
+    return value + "-" if isinstance(value, str) else 2 * value + 1
+
+
+@pytest.mark.parametrize("preset", ["quick", "paper"])
+@pytest.mark.parametrize("figure", figures.all(own=True), ids=lambda figure: figure.id)
+def test_what_decides_no_draws_leaves_them_in_place(figure: Figure, preset: str) -> None:
+    if figure.id in ("bias.1", "bias.4"):
+        assert not figure.no_draws, "their seeds are those of the trials alone"
+        return
+    settings = figure.settings(preset)
+    before = figure.tasks(settings, 0, preset)
+    plain = plan(figure.id, figure._cells(settings), int(settings["trials"]), figure.chunk, 0)
+    assert [task.draws for task in before] == [task.key for task in plain], "the preset's own draws"
+    for name in set(settings) - {"trials"} - set(figure.grid):
+        if figure.cells is not None and all(name not in task.cell for task in before):
+            continue  # it decides which cells there are
+        if figure.cells is not None and name not in figure.no_draws:
+            continue
+        changed = settings | {name: another(settings[name])}
+        after = figure.tasks(changed, 0, preset)
+        assert all(a.key != b.key for a, b in zip(after, before, strict=True)), name
+        kept = [a.draws == b.draws for a, b in zip(after, before, strict=True)]
+        assert all(kept) if name in figure.no_draws else not any(kept), name
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "curve", "moves"),
+    [
+        ("bias.2", "gd_step", 1.0, "alignment", 0),
+        ("bias.5", "polyak_cap", 1.0, "excess", 3),
+        ("bias.3", "gd_step", 0.05, "loss", 0),
+    ],
+)
+def test_a_rules_step_moves_its_own_curve_only(
+    name: str, setting: str, value: float, curve: str, moves: int
+) -> None:
+    figure = figures.get(name)
+    asked = {"trials": 2, "steps": 60}
+    before, after = (figure.run(**asked, **more)[curve] for more in ({}, {setting: value}))
+    same = [np.array_equal(before[:, k], after[:, k]) for k in range(before.shape[1])]
+    assert same == [k != moves for k in range(len(same))]
 
 
 @pytest.mark.parametrize("workers", [2, 3])

@@ -19,7 +19,8 @@ class Task:
     """Some trials of one cell.
 
     ``key`` names cell, seed and place among the trials: a piece keeps its key, and its result,
-    when other cells or more trials are asked for.
+    when other cells or more trials are asked for. ``draws`` is the key of the same piece as the
+    preset has it, but for what decides draws: two pieces with the same ``draws`` draw alike.
     """
 
     index: int
@@ -29,21 +30,37 @@ class Task:
     trials: int
     seed: int
     key: str
+    draws: str
 
 
 def plan(
-    figure: str, cells: list[dict[str, Any]], trials: int, chunk: int, seed: int
+    figure: str,
+    cells: list[dict[str, Any]],
+    trials: int,
+    chunk: int,
+    seed: int,
+    no_draws: Mapping[str, Any] | None = None,
 ) -> list[Task]:
-    """Cut the trials of each cell into pieces of ``chunk``."""
+    """Cut the trials of each cell into pieces of ``chunk``.
+
+    ``no_draws`` has the preset's values of settings that decide nothing that is drawn, such as a
+    step size: where another value is asked for, the piece draws what it draws with the preset's.
+    """
     tasks: list[Task] = []
     for cell_index, cell in enumerate(cells):
         own = {name: value for name, value in cell.items() if name != "trials"}
+        preset = {name: value for name, value in (no_draws or {}).items() if name in own}
         for start in range(0, trials, chunk):
             size = min(chunk, trials - start)
-            text = json.dumps([figure, own, seed, start, size], sort_keys=True, default=_plain)
-            key = hashlib.sha256(text.encode()).hexdigest()
-            tasks.append(Task(len(tasks), cell_index, own, start, size, seed, key))
+            key = _digest([figure, own, seed, start, size])
+            draws = _digest([figure, own | preset, seed, start, size])
+            tasks.append(Task(len(tasks), cell_index, own, start, size, seed, key, draws))
     return tasks
+
+
+def _digest(named: list[Any]) -> str:
+    text = json.dumps(named, sort_keys=True, default=_plain)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -53,8 +70,8 @@ def _plain(value: Any) -> Any:
 
 
 def generator(task: Task) -> np.random.Generator:
-    """The draws of a piece, from the seed and all that its key names."""
-    words = [int(task.key[k : k + 8], 16) for k in range(0, 32, 8)]
+    """The draws of a piece, from the seed and all that decides draws."""
+    words = [int(task.draws[k : k + 8], 16) for k in range(0, 32, 8)]
     return np.random.default_rng(np.random.SeedSequence([task.seed, *words]))
 
 

@@ -89,6 +89,8 @@ class Figure:
         stand_in: how data, model and size differ from the paper's, where they do.
         verdict: ``data -> Verdict``, whether the run shows what the paper says.
         stored: whether the book keeps a run of the quick preset, which `kept` reads.
+        no_draws: settings that decide nothing that is drawn, such as step sizes: changing one
+            leaves the data and the starts in place.
 
     Returns:
         A frozen record; `run` computes, `draw` draws.
@@ -122,8 +124,11 @@ class Figure:
     stand_in: str = ""
     verdict: Callable[[Data], Verdict] | None = field(default=None, repr=False)
     stored: bool = False
+    no_draws: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in self.no_draws:
+            check.choice("no_draws", name, set(self.quick) - set(self.grid))
         check.choice("status", self.status, STATUSES)
         if set(self.quick) != set(self.paper):
             raise check.fail("paper", f"the settings of quick, {sorted(self.quick)}", self.paper)
@@ -152,9 +157,12 @@ class Figure:
         """Refuse, in one sentence that says what to install, what cannot be computed here."""
         install.require(f"Computing {self.id}", self.optional_modules)
 
-    def tasks(self, settings: Mapping[str, Any], seed: int) -> list[Task]:
-        """The pieces of work."""
-        return plan(self.id, self._cells(settings), int(settings["trials"]), self.chunk, seed)
+    def tasks(self, settings: Mapping[str, Any], seed: int, preset: str = "quick") -> list[Task]:
+        """The pieces of work; ``preset`` is what the settings began from."""
+        began = self.settings(preset)
+        no_draws = {name: began[name] for name in self.no_draws}
+        cells, trials = self._cells(settings), int(settings["trials"])
+        return plan(self.id, cells, trials, self.chunk, seed, no_draws)
 
     def work(self, task: Task) -> Arrays:
         """Compute one piece."""
@@ -180,7 +188,7 @@ class Figure:
         chosen = self.settings(preset, **settings)
         self.ready()
         seed = check.count("seed", seed, least=0)
-        tasks = self.tasks(chosen, seed)
+        tasks = self.tasks(chosen, seed, preset)
         found: dict[int, Arrays] = {}
         for index, arrays in (each or _one_by_one)(self, tasks):
             found[index] = arrays

@@ -36,6 +36,7 @@ def figure(
     stand_in: str = "",
     verdict: Callable[[Data], Verdict] | None = None,
     stored: bool = False,
+    no_draws: Iterable[str] = (),
 ) -> Callable[[Compute], Compute]:
     """Enter a figure; what is decorated computes one piece of it.
 
@@ -67,6 +68,7 @@ def figure(
             stand_in=stand_in,
             verdict=verdict,
             stored=stored,
+            no_draws=tuple(no_draws),
         )
         return compute
 

@@ -99,6 +99,7 @@ SETTINGS = {"trials": 1, "gd_step": 0.1, "ngd_step": 0.025}
         "weights": "(1, 2, starts, times, 2) attention of each sample on its best token",
         "alignment": "(1, 2, starts, times) cosine with the max-margin W",
     },
+    no_draws=("gd_step", "ngd_step", "steps"),
     paint=paint,
     alt=alt,
     chunk=1,

@@ -144,6 +144,7 @@ SETTINGS: dict[str, Any] = {
         "align_W": "(trials, 4, times) cosine of W with the max-margin W; 0 at the start",
         "norm_v": "(trials, 4, times) norm of the head",
     },
+    no_draws=("gd_step", "ngd_step", "polyak_cap", "steps"),
     paint=paint,
     alt=alt,
     chunk=5,

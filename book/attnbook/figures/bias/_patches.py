@@ -170,6 +170,7 @@ SETTINGS = {
         "accuracy": "(trials,) share of other images that the frozen classifier gets right",
         "optimal": "(trials,) share of samples whose best token is the digit",
     },
+    no_draws=("gd_steps", "ngd_steps", "steps"),
     paint=paint,
     alt=alt,
     chunk=1,

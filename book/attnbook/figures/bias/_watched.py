@@ -127,6 +127,7 @@ SETTINGS = {
     },
     cells=cells,
     finish=finish,
+    no_draws=("batch", "epochs", "frames"),
     paint=paint,
     alt=alt,
     chunk=1,

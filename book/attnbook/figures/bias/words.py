@@ -240,6 +240,7 @@ QUICK = {"texts": 150, "most": 128, "n": 20, "T": 12, "trainings": 5, "steps": 2
         "scores": "(draws, 2: equal, own; trainings, n, T) score of each word",
         "step": "(draws, times) recorded steps",
     },
+    no_draws=("steps",),
     paint=paint,
     alt=alt,
     chunk=1,

@@ -198,6 +198,7 @@ PAPER: dict[str, Any] = {**COMMON, "n": 60000, "held": 10000, "epochs": 50}
         "maps": "(widths, 2, times, 3, T, T) attention on three images, first trial; rows: queries",
         "ink": "(3, T) mean grey value of each patch of these images",
     },
+    no_draws=("step_size", "momentum", "batch", "epochs", "every"),
     paint=paint_4,
     alt=alt_4,
     chunk=1,

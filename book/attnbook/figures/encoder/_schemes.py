@@ -63,6 +63,7 @@ QUICK = {"n": 40, "T": 5, "d": 40, "width": (10, 80), "epochs": 120, "trials": 2
         "loss": "(widths, trials, 4, times) mean squared error, for LeCun, He, NTK, NTK at step 10",
         "stable_below": "(widths, trials, 4) largest stable step at the start",
     },
+    no_draws=("epochs",),
     paint=paint,
     alt=alt,
     chunk=1,

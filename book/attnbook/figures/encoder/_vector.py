@@ -112,6 +112,7 @@ SETTINGS = {"width": 100, "step_size": 1.0}
         "eigenvalues": "(trials, 3, 6) largest eigenvalues of the tangent kernel at the start",
         "energy": "(trials,) mean of y squared, the loss of the zero function",
     },
+    no_draws=("step_size", "epochs"),
     paint=paint,
     alt=alt,
     chunk=1,

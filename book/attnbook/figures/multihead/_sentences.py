@@ -211,6 +211,7 @@ def alt(data: Data) -> str:
     arrays=ARRAYS,
     cells=lambda settings: [dict(settings)],
     finish=finish,
+    no_draws=("rates", "rate", "epochs", "batch"),
     paint=paint,
     alt=alt,
     chunk=1,

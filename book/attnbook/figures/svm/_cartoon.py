@@ -105,6 +105,7 @@ SETTINGS = {"trials": 1, "radius": 0.6, "step_size": 0.05}
         "score": "(1, 3) scores y v'x",
         "token": "(1, 3, 2) the tokens",
     },
+    no_draws=("step_size", "steps"),
     paint=paint,
     alt=alt,
     chunk=1,

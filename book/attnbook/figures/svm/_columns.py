@@ -105,6 +105,7 @@ SETTINGS = {"base": 5, "d": 20, "gap": 0.0, "step_size": 0.1, "loss": "logistic"
         "tokens it selected, without a limit on the rank; NaN where none separates them",
         "rank": "(designs, trials, columns) rank of that direction",
     },
+    no_draws=("step_size", "loss", "steps"),
     paint=paint,
     alt=alt,
     chunk=25,

@@ -215,6 +215,7 @@ SETTINGS = {
         "cosine": "(trials, penalties, 2) cosine of the long run's W with the closed form's margin "
         "alone, and with its finite part; NaN where all tokens are selected",
     },
+    no_draws=("step_size", "selected_above", "masked_below", "steps", "long_steps"),
     paint=paint,
     alt=alt,
     chunk=20,

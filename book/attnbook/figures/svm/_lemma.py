@@ -149,6 +149,7 @@ SETTINGS = {
         "count": "(taus, trials) tokens above the threshold at the end",
         "closed": "(taus, trials) tokens selected by the closed form",
     },
+    no_draws=("step_size", "selected_above", "long_steps"),
     paint=paint,
     alt=alt,
     chunk=50,

@@ -153,6 +153,7 @@ SETTINGS = {"n": 6, "T": 8, "d": 10, "gap": 0.0, "step_size": 0.1, "loss": "logi
         "local": "(trials, forms) whether the selection is locally optimal (Definition 2)",
         "global": "(trials, forms) whether the selection is the optimal one",
     },
+    no_draws=("step_size", "loss", "steps"),
     paint=paint,
     alt=alt,
     chunk=25,

@@ -160,6 +160,7 @@ SETTINGS = {
         "hit": "(trials, forms) whether the optimal tokens were selected",
         "step": "(trials, times) recorded steps",
     },
+    no_draws=("step_size", "loss", "steps", "apart"),
     paint=paint,
     alt=alt,
     chunk=20,

@@ -88,6 +88,7 @@ def alt(data: Data) -> str:
         "mean_margin": "(designs, dims, trials) of the optimal tokens' SVM; NaN where infeasible",
         "largest_margin": "(designs, dims, trials) likewise: 1 where all tokens are support tokens",
     },
+    no_draws=("step_size", "loss", "steps", "threshold"),
     paint=paint,
     alt=alt,
     chunk=25,
