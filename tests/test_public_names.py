@@ -4,7 +4,10 @@ import dataclasses
 import importlib
 import inspect
 import re
+import sys
 import types
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,6 +36,61 @@ COMPACT = tuple(f"attnbook.theory.{paper}" for paper in PAPERS)
 
 def lookup(room: str, name: str) -> Any:
     return getattr(importlib.import_module(room), name)
+
+
+def own_members(thing: type) -> dict[str, Any]:
+    """Public methods and properties of a class, but for those that another public class has."""
+    others = [lookup(*other) for other in NAMES]
+    parents = [c for c in thing.__mro__[1:] if any(c is other for other in others)]
+    found = {}
+    for name, value in inspect.getmembers_static(thing):
+        kinds = (property, cached_property, classmethod, staticmethod, types.FunctionType)
+        inherited = any(inspect.getattr_static(p, name, None) is value for p in parents)
+        foreign = not any(
+            name in vars(c) and c.__module__.startswith(("attnlab", "attnbook"))
+            for c in thing.__mro__
+        )
+        if isinstance(value, kinds) and not name.startswith("_") and not inherited and not foreign:
+            found[name] = value
+    return found
+
+
+REFERENCE = Path(__file__).resolve().parents[1] / "book" / "_ext"
+
+
+@pytest.fixture(scope="module")
+def reference() -> Any:
+    """What writes the reference pages."""
+    sys.path.insert(0, str(REFERENCE))
+    return importlib.import_module("attnlab_api")
+
+
+def test_the_reference_shows_every_public_method_and_property(reference: Any) -> None:
+    shown = 0
+    for full, (room, name) in reference.public().items():
+        thing = getattr(reference.module_of(room), name)
+        if not isinstance(thing, type):
+            continue
+        written = {key: reference.member(full, key) for key in reference.members(full)}
+        for key, value in own_members(thing).items():
+            line, text = written[key]
+            assert text.strip(), f"{full}.{key} says nothing"
+            called = not isinstance(value, property | cached_property)
+            assert line.startswith(f"{key}(") if called else line == key
+            assert "self" not in line
+            shown += 1
+    assert shown > 200
+    assert "extend" in reference.members("optim.Run")
+    assert reference.member("optim.Run", "save")[0] == "save(path: str | Path) -> None"
+
+
+def test_the_reference_shows_no_quoted_types_and_no_signature_of_a_protocol(reference: Any) -> None:
+    for full in reference.public():
+        written = reference.entry(full).split("```")[1]
+        assert "*args" not in written, full
+        assert not re.search(r": '|-> '", written), f"{full} shows a quoted type"
+    assert "dict[str, NDArray[float64]]" in reference.entry("models.Params")
+    assert "new empty dictionary" not in reference.entry("models.Params")
 
 
 @pytest.mark.parametrize(("room", "name"), NAMES)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
 from attnlab_book import evidence
@@ -81,26 +82,98 @@ def prose(text: str) -> list[str]:
         if paragraph.lstrip().startswith(">>>"):
             out += ["```pycon", textwrap.dedent(paragraph).strip(), "```", ""]
         else:
-            out += [re.sub(r"``([^`]+)``", r"`\1`", paragraph), ""]
+            shown = re.sub(r"``([^`]+)``", r"`\1`", paragraph)
+            out += [re.sub(r"::$", ":", shown), ""]  # what follows is indented: code
     return out
+
+
+class Bare(str):
+    """An annotation that is shown without quotation marks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def signature(thing: Any) -> str:
+    """A signature as people write it; nothing for what is never called (a protocol)."""
+    if getattr(thing, "_is_protocol", False):
+        return ""
+    try:
+        given = inspect.signature(thing)
+    except (TypeError, ValueError):
+        return ""
+
+    def bare(annotation: Any) -> Any:
+        return Bare(annotation) if isinstance(annotation, str) else annotation
+
+    parameters = [p.replace(annotation=bare(p.annotation)) for p in given.parameters.values()]
+    returned = inspect.Signature.empty if inspect.isclass(thing) else given.return_annotation
+    text = str(inspect.Signature(parameters, return_annotation=bare(returned)))
+    return re.sub(
+        r"attn(?:lab|book)\.(?:\w+\.)*(?=\w)|numpy\.|typing\.|(?:\w+\.)+(?=NDArray)", "", text
+    )
+
+
+@cache
+def members(full: str) -> dict[str, Any]:
+    """Public methods and properties of a public class, but for those of another public class."""
+    room, name = public()[full]
+    thing: Any = getattr(module_of(room), name)
+    if not inspect.isclass(thing):
+        return {}
+    others = {getattr(module_of(r), n) for r, n in public().values() if _is_class(r, n)} - {thing}
+    found: dict[str, Any] = {}
+    for owner in thing.__mro__:
+        if owner in others or not owner.__module__.startswith(("attnlab", "attnbook")):
+            continue
+        for key, value in vars(owner).items():
+            described = isinstance(value, property | cached_property | classmethod | staticmethod)
+            own = type(value).__module__.startswith("attnlab") and hasattr(value, "__get__")
+            called = inspect.isfunction(value) or own
+            if not key.startswith("_") and (described or called):
+                found.setdefault(key, value)
+    return found
+
+
+def _is_class(room: str, name: str) -> bool:
+    return inspect.isclass(getattr(module_of(room), name))
+
+
+def member(full: str, name: str) -> tuple[str, str]:
+    """A method or a property: how it is written, and its reference as MyST."""
+    value = members(full)[name]
+    function = getattr(value, "__func__", value)
+    if not inspect.isfunction(function):
+        return name, described(inspect.getdoc(value) or "")
+    text = signature(function)
+    if not isinstance(value, staticmethod):
+        text = re.sub(r"^\((?:self|cls)(?:, )?", "(", text)
+    return f"{name}{text}", described(inspect.getdoc(value) or "")
 
 
 def entry(full: str) -> str:
     """A name's reference as MyST."""
     room, name = public()[full]
     thing: Any = getattr(module_of(room), name)
-    text = inspect.getdoc(thing) or ""
-    try:
-        given = str(inspect.signature(thing))
-    except (TypeError, ValueError):
-        given = ""
-    given = re.sub(
-        r"attn(?:lab|book)\.(?:\w+\.)*(?=\w)|numpy\.|typing\.|(?:\w+\.)+(?=NDArray)", "", given
-    )
-    if inspect.isclass(thing):
-        given = given.removesuffix(" -> None")
-    given = re.sub(r"'([^']*)'", r"\1", given) if "->" in given else given
+    if isinstance(thing, GenericAlias):  # its own documentation would be that of dict
+        given, text = f" = {signature_of_alias(thing)}", ""
+    else:
+        given, text = signature(thing), inspect.getdoc(thing) or ""
     out = ["```python", *textwrap.wrap(f"{full}{given}", 84, subsequent_indent="    "), "```", ""]
+    return "\n".join([*out, described(text)])
+
+
+def signature_of_alias(alias: GenericAlias) -> str:
+    """An alias as it is written."""
+    text = re.sub(r"(?:\w+\.)+(?=\w)", "", str(alias))
+    return text.replace("ndarray[tuple[Any, ...], dtype[float64]]", "NDArray[float64]")
+
+
+def described(text: str) -> str:
+    """A docstring as MyST."""
+    out: list[str] = []
     for title, body in parts(text):
         if title == "Examples":
             out += ["```pycon", textwrap.dedent(body).strip(), "```", ""]
@@ -136,6 +209,16 @@ class Api(SphinxDirective):
             return []
         return self.parsed("\n".join(prose(words)))
 
+    def members(self, full: str) -> nodes.definition_list:
+        """Methods and properties, each with an anchor of its own."""
+        listed = nodes.definition_list(classes=["al-members"])
+        for name in members(full):
+            written, text = member(full, name)
+            term = nodes.term("", "", nodes.literal("", written), ids=[anchor(f"{full}.{name}")])
+            definition = nodes.definition("", *self.parsed(text))
+            listed += nodes.definition_list_item("", term, definition)
+        return listed
+
     def run(self) -> list[nodes.Node]:
         """One section a name."""
         room = self.arguments[0]
@@ -146,6 +229,8 @@ class Api(SphinxDirective):
             section = nodes.section(ids=[anchor(full)], names=[full])
             section += nodes.title("", name)
             section += self.parsed(entry(full))
+            if members(full):
+                section += self.members(full)
             line = nodes.paragraph(classes=["al-links"])
             builder, here = self.env.app.builder, self.env.docname
             for words, targets in (("Used in", used()), ("Tests", tested())):
