@@ -70,7 +70,7 @@ def with_cosines(gd: float, ngd: float, spread: float) -> Data:
     ("gd", "ngd", "spread", "word"),
     [
         (0.95, 0.995, 0.001, "as the paper says"),
-        (0.993, 0.995, 0.01, "weaker"),
+        (0.9945, 0.995, 0.005, "undecided"),
         (0.999, 0.995, 0.0001, "otherwise"),
         (0.5, 0.995, 0.001, "otherwise"),
     ],
@@ -98,7 +98,7 @@ def test_the_step_size_is_chosen_by_the_other_seeds() -> None:
     loss[0, 0, :, 0] = [0.0, 1.0, 1.0]  # without its first seed the second step size is better
     loss[0, 1, :, 0] = [0.9, 0.9, 0.9]
     assert _images.best(loss).tolist() == [0]
-    assert _images.chosen_by_others(loss).tolist() == [[0.9, 1.0, 1.0]]
+    assert _images.chosen_by_others(_images.ends(loss)).tolist() == [[0.9, 1.0, 1.0]]
     loss[0, 0, 1, 0] = np.nan  # a run that diverged never looks good
     assert _images.best(loss).tolist() == [1]
 
@@ -116,8 +116,9 @@ def with_losses(sngd: float, sps: float, adam: float) -> Data:
     ("distances", "word"),
     [
         ((0.3, -0.3, 0.0), "as the paper says"),
-        ((0.3, -0.3, -0.3), "not at this size"),
-        ((0.3, 0.0, -0.3), "weaker"),
+        ((0.3, -0.3, -0.3), "weaker"),
+        ((0.3, 0.0, -0.3), "undecided"),
+        ((0.0, -0.3, 0.0), "undecided"),
         ((0.3, 0.3, 0.0), "otherwise"),
         ((-0.3, -0.3, 0.0), "otherwise"),
     ],
@@ -143,8 +144,7 @@ def test_kept_runs(name: str) -> None:
     assert (data["keys"] >= 1.0).all()
     assert (data["rank"][:, :, :, 0] <= 4.0 + 1e-5).all(), "heads of four numbers"
     found = _images.verdict(data)
-    assert found.word in ("as the paper says", "weaker", "otherwise",
-                                         "not at this size")  # fmt: skip
+    assert found.word == "otherwise"
     assert f"{trials} seeds" in found.numbers
 
 
@@ -171,7 +171,7 @@ def test_watched_run() -> None:
     assert (data["told"] <= 1).all()
     assert (data["loss"][:, :, -1] < 0.5 * data["loss"][:, :, 0]).all()
     found = _watched.verdict(data)
-    assert found.word in ("as the paper says", "weaker", "otherwise")
+    assert found.word == "weaker"
     assert np.array_equal(data["picture"], np.round(127 * _pen.hand()))
 
 
@@ -181,6 +181,8 @@ def test_watched_run() -> None:
         (1.2, 0.3, 0.95, "as the paper says"),
         (1.2, 0.9, 0.3, "weaker"),
         (0.9, 0.9, 0.3, "otherwise"),
+        (1.2, 1.1, 0.3, "otherwise"),
+        (1.0, 0.9, 0.3, "undecided"),
     ],
 )
 def test_watched_each_word(norm: float, keys: float, sharp: float, word: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from attnbook import figures, real
 from attnbook.figures import Data
+from attnbook.figures._interval import chosen_by_others
 from attnbook.figures.bias import _layer as layer
 from attnbook.figures.bias import _sentences, races, words
 
@@ -119,7 +120,7 @@ def made_up(printed: tuple[float, ...], tuned: tuple[float, ...]) -> Data:
     [
         ((0.7, 0.5, 0.5, 0.4), (0.5, 0.3, 0.3, 0.2), "as the paper says"),
         ((0.7, 0.5, 0.5, 0.4), (0.3, 0.3, 0.3, 0.2), "weaker"),
-        ((0.7, 0.7, 0.5, 0.4), (0.3, 0.3, 0.3, 0.2), "not at this size"),
+        ((0.7, 0.7, 0.5, 0.4), (0.3, 0.3, 0.3, 0.2), "undecided"),
         ((0.5, 0.7, 0.4, 0.4), (0.3, 0.3, 0.3, 0.2), "otherwise"),
     ],
 )
@@ -127,6 +128,30 @@ def test_verdicts_follow_the_numbers(printed: Any, tuned: Any, word: str) -> Non
     data = made_up(printed, tuned)
     assert (races.best(data) == 1).all()
     assert races.verdict(data).word == word
+
+
+@pytest.mark.parametrize(
+    ("share", "spread", "word"),
+    [(0.8, 0.01, "as the paper says"), (0.5, 0.2, "undecided"), (0.2, 0.01, "otherwise")],
+)
+def test_words_of_figure_10(share: float, spread: float, word: str) -> None:
+    data = figures.kept("bias.10")
+    below = data["below"].copy()
+    wave = spread * np.linspace(-1, 1, len(below))
+    below[:, 0, 0] = (share + wave)[:, None]
+    changed = dataclasses.replace(data, arrays={**data.arrays, "below": below})
+    assert figures.get("bias.10").verdict(changed).word == word  # type: ignore[misc]
+
+
+def test_who_has_more_sizes_to_choose_from_gains_nothing_by_it() -> None:
+    """All sizes are equally good: noise decides, and the choice of others is fair."""
+    rng = np.random.default_rng(0)
+    ends = rng.standard_normal((2000, 20, 5))
+    flattered = np.take_along_axis(
+        ends, ends.mean(axis=-1).argmin(axis=1)[:, None, None], axis=1
+    ).mean()
+    assert flattered < -0.7
+    assert abs(chosen_by_others(ends).mean()) < 0.05
 
 
 def test_a_run_that_diverges_is_never_the_best() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from attnbook import figures, real
+from attnbook.figures import Data
 from attnbook.figures._interval import Interval
 from attnbook.figures.encoder import _images, _tails
 
@@ -43,9 +45,75 @@ def test_words_of_gaps() -> None:
     judge = _images.judge
     assert judge(interval(0.2, 0.4), interval(-0.1, 0.1)) == "as the paper says"
     assert judge(interval(0.2, 0.4), interval(0.2, 0.4)) == "weaker"
-    assert judge(interval(-0.1, 0.4)) == "weaker"
-    assert judge(interval(-0.4, 0.1)) == "not at this size"
+    assert judge(interval(-0.1, 0.4)) == "undecided"
+    assert judge(interval(-0.4, 0.1)) == "undecided"
     assert judge(interval(-0.4, -0.1)) == "otherwise"
+
+
+PLANTED = {
+    "exponential": (lambda rng: 0.04 + 0.02 * rng.exponential(size=4950), "as the paper says"),
+    "half-normal": (lambda rng: 0.04 + 0.02 * np.abs(rng.normal(size=4950)), "otherwise"),
+    "normal": (lambda rng: 0.5 + 0.05 * rng.normal(size=4950), "otherwise"),
+    "uniform": (lambda rng: rng.random(4950), "otherwise"),
+    "beta": (lambda rng: rng.beta(2, 5, size=4950), "otherwise"),
+    "heavy": (lambda rng: 0.01 * rng.lognormal(sigma=1.2, size=4950).clip(max=99), "otherwise"),
+    "a few": (lambda rng: 0.04 + 0.02 * rng.exponential(size=60), "undecided"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_figures_1_and_6_can_come_out_otherwise(name: str) -> None:
+    draw, word = PLANTED[name]
+    rng, edges = np.random.default_rng(0), np.linspace(0.0, 1.0, _tails.BINS + 1)
+    values = [draw(rng) for _ in range(10)]
+    counts = np.array([np.histogram(one, edges)[0] for one in values], float)
+    for one, row in zip(values, counts, strict=True):
+        assert _tails.spread_above_median(row) == pytest.approx(
+            real.probe.spread_above_median(one), rel=0.15
+        )
+    data = figures.kept("encoder.1")
+    found = _tails.verdict(replace(data, arrays={**data.arrays, "counts": counts}))
+    assert found.word == word
+    told = {"heavy": "is heavier", "exponential": "is exponential", "a few": "may be"}
+    assert f"the tail {told.get(name, 'falls faster')}" in found.numbers
+
+
+def ends_apart(name: str, key: str, narrow: float, wide: float, spread: float) -> Data:
+    """A kept run whose scalings end so far apart, narrow and wide, with noise between seeds."""
+    data = figures.kept(name)
+    array = np.zeros(data[key].shape)
+    noise = spread * np.linspace(-1, 1, array.shape[1])
+    for place, gap in ((0, narrow), (-1, wide)):
+        part = array[place, :, 1]
+        part += (gap + noise).reshape(-1, *(1,) * (part.ndim - 1))
+    return replace(data, arrays={**data.arrays, key: array})
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "sign"),
+    [("encoder.4", "last", 1.0), ("encoder.7", "held_accuracy", -1.0), ("encoder.8", "error", 1.0)],
+)
+@pytest.mark.parametrize(
+    ("narrow", "wide", "spread", "word"),
+    [
+        (0.0, 0.3, 0.01, "as the paper says"),
+        (0.0, 0.05, 0.5, "undecided"),
+        (0.0, -0.05, 0.5, "undecided"),
+        (0.0, -0.3, 0.01, "otherwise"),
+    ],
+)
+def test_scalings_can_come_out_otherwise(
+    name: str, key: str, sign: float, narrow: float, wide: float, spread: float, word: str
+) -> None:
+    figure = figures.get(name)
+    data = ends_apart(name, key, sign * narrow, sign * wide, spread)
+    assert figure.verdict(data).word == word  # type: ignore[misc]
+
+
+def test_what_is_as_large_where_the_layer_is_narrow_is_weaker() -> None:
+    for name, key in (("encoder.4", "last"), ("encoder.8", "error")):
+        data = ends_apart(name, key, 0.3, 0.3, 0.01)
+        assert figures.get(name).verdict(data).word == "weaker"  # type: ignore[misc]
 
 
 def made(seed: int, n: int = 400) -> real.data.Images:

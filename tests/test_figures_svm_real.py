@@ -67,14 +67,15 @@ def test_the_verdict_follows_the_numbers(small: Data) -> None:
         arrays = {**small.arrays, "own": own, "other": small["random"], "taught": taught}
         return Data(small.figure, small.preset, small.seed, small.settings, arrays)
 
-    told = _real.verdict(shifted(0.1))
+    told = _real.verdict(shifted(0.05))
     assert told.word == "weaker"
     assert told.numbers.startswith("24 heads, 6 sentences: inside the span ")
     far, behind = (_real.verdict(shifted(by)).numbers for by in (0.9, -0.9))
     assert "24 heads are ahead of all their 4 controls and 0 behind them all, where 5" in far
     assert " 0 heads are ahead of all their 4 controls and 24 behind them all" in behind
     assert _real.verdict(shifted(-0.1)).word == "otherwise"
-    assert _real.verdict(shifted(-0.1, follower=-0.2)).word == "not at this size"
+    assert _real.verdict(shifted(-0.1, follower=-0.2)).word == "undecided"
+    assert _real.verdict(shifted(0.15)).word == "as the paper says"
     canvas = figures.get("svm.real").draw(small)
     assert canvas.get_label().startswith("24 heads: cosine with the SVM")
 

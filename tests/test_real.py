@@ -483,6 +483,45 @@ def test_measures_of_tokens_and_attention() -> None:
             act()
 
 
+DRAWS = {
+    "exponential": (lambda rng: rng.exponential(size=4950), 1.0),
+    "half-normal": (lambda rng: np.abs(rng.normal(size=4950)), 0.83),
+    "normal": (lambda rng: rng.normal(size=4950), 0.756),
+    "uniform": (lambda rng: rng.random(4950), 1 / np.sqrt(3)),
+    "heavy": (lambda rng: rng.lognormal(sigma=1.0, size=4950), 1.5),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_spread_above_the_median_tells_tails_apart_where_a_line_does_not(name: str) -> None:
+    draw, expected = DRAWS[name]
+    tails = [real.probe.tail(draw(np.random.default_rng(seed))) for seed in range(20)]
+    assert np.mean([one.spread for one in tails]) == pytest.approx(expected, abs=0.08)
+    assert np.mean([one.r2 for one in tails]) > 0.85, "a line explains any of them"
+
+
+def test_a_sink_is_not_sparsity() -> None:
+    """Both numbers are shown: with the special tokens, and among words."""
+    from attnbook.real._report import among_words
+
+    rng = np.random.default_rng(0)
+    special = np.array([True, False, False, False, False, True])
+    rows = np.full((6, 6), 0.05)
+    rows[:, 0] = 0.75  # all look at [CLS], and evenly at the rest
+    between, share = among_words([rows, rows], [special, special])
+    assert share == pytest.approx(0.8)
+    assert real.probe.sharpness([rows]).largest == pytest.approx(0.75)
+    assert real.probe.sharpness(between).largest == pytest.approx(0.25)
+    chooses = np.full((6, 6), 0.01) + 0.94 * np.eye(6)[rng.permutation(6)]
+    between, share = among_words([chooses], [np.zeros(6, bool)])
+    assert share == 0.0
+    np.testing.assert_allclose(between[0], chooses / chooses.sum(axis=1, keepdims=True))
+    model = real.models.random(rng=0)
+    texts = ["one two three four five", "the good and the bad", "a cat is not good one"]
+    told = "\n".join(real.probe.report(model, texts, 0, 1, length=4, draws=2, rng=0).lines())
+    assert "goes to [CLS] and [SEP], and among words the largest is" in told
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "texts.txt"
     text.write_text("one two three four five\nthe good and the bad\n\na cat is not good one\n")

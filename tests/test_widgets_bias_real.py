@@ -25,8 +25,8 @@ def test_the_race_carries_the_kept_runs() -> None:
         best = races.best(data)
         assert carried(widget, f"best{place}").tolist() == best.tolist()
         gaps = carried(widget, f"gaps{place}")
-        for mode, chosen in enumerate((np.zeros(4, int), best)):
-            for k, found in enumerate(races.ahead(data, chosen).values(), 1):
+        for mode, at in enumerate((races.ends(data)[:, 0], races.tuned(data))):
+            for k, found in enumerate(races.ahead(at).values(), 1):
                 assert gaps[mode, k] == pytest.approx(list(found), rel=1e-5)
         assert (gaps[:, 0] == 0).all()
 

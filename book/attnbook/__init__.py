@@ -96,7 +96,7 @@ What happens outside the theory
     `real.probe.report`, `real.probe.Report`
         all of what the theory asks of one head
     `real.probe.cosines`, `real.probe.line`, `real.probe.smallest`, `real.probe.similarities`,
-    `real.probe.tail`, `real.probe.Tail`
+    `real.probe.tail`, `real.probe.Tail`, `real.probe.spread_above_median`
         tokens and texts beside the assumptions of two papers
     `real.probe.sharpness`, `real.probe.Sharpness`, `real.probe.ranks`, `real.probe.Ranks`
         how much attention chooses, and how many directions W has

@@ -330,6 +330,9 @@ def test_the_scratch_page(visit: Visit, hosts: dict[str, str]) -> None:
     assert notebook["cells"][1]["source"] == ["dict(board.state)"]
 
 
+NUMBERS = "() => [...document.querySelectorAll('.pasted-text')].map((el) => el.textContent)"
+
+
 # -- pages -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     "name", [one if one in FIRST else pytest.param(one, marks=pytest.mark.long) for one in ALL]
@@ -337,7 +340,11 @@ def test_the_scratch_page(visit: Visit, hosts: dict[str, str]) -> None:
 def test_a_page_runs(visit: Visit, name: str) -> None:
     page = visit(f"{name}.html", typeset=name in FIRST)
     built = {one["cell"]: one for one in page.evaluate(STATE)}
+    numbers = page.evaluate(NUMBERS)
     alive(page)
+    page.evaluate(
+        "() => document.querySelectorAll('.pasted-text').forEach((el) => { el.textContent = '?'; })"
+    )
     page.click('[data-do="run-all"]')
     found = [one for one in settled(page) if one["cell"]]  # a reader's own cells wait
     assert len(found) == len(built) - ("" in built)
@@ -347,6 +354,13 @@ def test_a_page_runs(visit: Visit, name: str) -> None:
             continue
         difference = same(built[one["cell"]]["text"], one["text"])
         assert not difference or f"{name} {one['cell']}" in DIFFERS, f"{one['cell']}: {difference}"
+    # the numbers in the words are those of the build, to the letter, computed anew in WebAssembly
+    again = page.evaluate(NUMBERS)
+    assert [
+        (was, now) for was, now in zip(numbers, again, strict=True) if now not in (was, "?")
+    ] == []
+    skipped = any(one["ran"] == "skipped" for one in found)
+    assert skipped or "?" not in again, "every number was told again"
     page.wait_for_function(
         "() => [...document.querySelectorAll('[data-explorable]')].filter((el) => el.alLive)"
         ".every((el) => el.dataset.ready !== undefined)",

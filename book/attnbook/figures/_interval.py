@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from attnlab import checks as check
 
@@ -48,6 +48,24 @@ def interval(values: ArrayLike) -> Interval:
     half = wide * float(found.std(ddof=1)) / np.sqrt(len(found))
     mean = float(found.mean())
     return Interval(mean, mean - half, mean + half)
+
+
+def chosen_by_others(ends: ArrayLike) -> NDArray[np.float64]:
+    """Of each trial the end with the choice that is best for all *other* trials.
+
+    ``ends`` is ``(..., choices, trials)``, smaller is better; what comes back is ``(..., trials)``.
+    A choice made on the trials that are reported would flatter whoever has more choices.
+    """
+    found = np.asarray(ends, float)
+    trials = found.shape[-1]
+    if trials < 2:
+        raise check.fail("ends", "at least two trials, last", f"shape {found.shape}")
+    rest = (found.sum(axis=-1, keepdims=True) - found) / (trials - 1)
+    if not np.isfinite(found).all():  # a run that diverged: infinity less infinity is no number
+        each = [np.delete(found, t, axis=-1).mean(axis=-1) for t in range(trials)]
+        rest = np.stack(each, axis=-1)
+    place = np.expand_dims(rest.argmin(axis=-2), -2)
+    return np.asarray(np.take_along_axis(found, place, axis=-2)[..., 0, :])
 
 
 def short(value: float, digits: int = 3) -> str:

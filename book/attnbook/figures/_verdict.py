@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from attnlab import checks as check
 
-WORDS = ("as the paper says", "weaker", "not at this size", "otherwise")
+WORDS = ("as the paper says", "weaker", "undecided", "otherwise")
 # by extra, the modules that show whether it is installed
 EXTRAS = {"real": ("sklearn",), "real-train": ("torch",)}
 
@@ -16,7 +16,8 @@ class Verdict:
     r"""Whether a run shows what the paper says, computed from its arrays.
 
     Args:
-        word: ``as the paper says``, ``weaker``, ``not at this size`` or ``otherwise``.
+        word: ``as the paper says``; ``weaker``, where part of it is seen; ``undecided``, where the
+            intervals leave it open; or ``otherwise``.
         numbers: a sentence with seeds and intervals that bears it out.
 
     Returns:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from attnbook.real._controls import controls
 from attnbook.real._selection import Model, Selection, selection, selections, traces
@@ -43,7 +44,9 @@ class Report:
         line: the largest that Assumption 1 of bias allows here.
         smallest: smallest eigenvalue of each text's tokens.
         tail: of similarities between texts.
-        sharpness: of the head's attention.
+        sharpness: of the head's attention, with [CLS] and [SEP] among the keys.
+        among_words: the same between words only, each row divided by what it gives to words.
+        on_special: share of attention that goes to [CLS] and [SEP], mean over words that ask.
         ranks: of its W.
         itself: the head beside the SVM of its selections.
         controls: the same for matrices that learned nothing of it, by name.
@@ -71,6 +74,8 @@ class Report:
     smallest: Array
     tail: Tail
     sharpness: Sharpness
+    among_words: Sharpness
+    on_special: float
     ranks: Ranks
     itself: Selection
     controls: dict[str, list[Selection]]
@@ -80,7 +85,7 @@ class Report:
     def lines(self) -> list[str]:
         """In words, one line for each question of the theory."""
         below = float(np.mean(np.abs(self.cosines) <= self.line))
-        sharp, rank = self.sharpness, self.ranks
+        sharp, words, rank = self.sharpness, self.among_words, self.ranks
         own = self.itself
         told = [f"layer {self.layer}, head {self.head}: {self.texts} texts of {self.length} tokens"]
         told.append(
@@ -93,12 +98,13 @@ class Report:
             f"{self.smallest.max():.1e} (encoder, Assumption 2)"
         )
         told.append(
-            f"texts unlike? tail slope {self.tail.slope:.3g}, a line explains "
-            f"{self.tail.r2:.2f} of its logarithm (encoder, Assumption 3)"
+            f"texts unlike? tail slope {self.tail.slope:.3g}; above the median, spread over mean "
+            f"is {self.tail.spread:.2f}, which is 1 for an exponential tail (encoder, Assumption 3)"
         )
         told.append(
             f"attention sparse? largest weight {sharp.largest:.2f}, {sharp.keys:.1f} effective "
-            f"keys of {sharp.T:.0f}"
+            f"keys of {sharp.T:.0f}; {self.on_special:.0%} goes to [CLS] and [SEP], and among "
+            f"words the largest is {words.largest:.2f}, {words.keys:.1f} keys of {words.T:.0f}"
         )
         told.append(
             f"W low in rank? {rank.effective:.1f} effective directions; norms: Frobenius "
@@ -140,6 +146,20 @@ class Report:
         )
         last.set(title="cosine with the SVM, in the span", xlim=(-0.5, len(names) - 0.5))
         last.set_ylim(bottom=0)
+
+
+def among_words(
+    rows: Sequence[Array], special: Sequence[NDArray[np.bool_]]
+) -> tuple[list[Array], float]:
+    """Attention of words to words, each row with sum 1, and what words give to special tokens."""
+    kept, given = [], []
+    for s, marked in zip(rows, special, strict=True):
+        asked = s[~marked]
+        given.append(asked[:, marked].sum(axis=-1))
+        words = asked[:, ~marked]
+        words = words[words.sum(axis=-1) > 0.0]
+        kept.append(words / words.sum(axis=-1, keepdims=True))
+    return kept, float(np.concatenate(given).mean())
 
 
 def report(
@@ -187,6 +207,7 @@ def report(
         raise check.fail("texts", f"at least 3 with {length} tokens", len(ran))
     seen = selections(ran, layer, length, rng=draw, special=special)
     rows = [np.asarray(one.attention[layer, head], np.float64) for one in ran]
+    between, on_special = among_words(rows, [one.special for one in ran])
     tokens = [X[:, :-1] for X in seen.X]
     heads = ran[0].attention.shape[1]
     others = [model.head(layer, k) for k in range(heads) if k != head]
@@ -201,6 +222,8 @@ def report(
         np.array([smallest(one) for one in tokens]),
         tail(similarities(tokens)),
         sharpness(rows),
+        sharpness(between),
+        on_special,
         ranks(own.W_QK),
         selection(seen, own.W),
         compared,

@@ -21,6 +21,7 @@ from attnbook.real._tokens import (
     sharpness,
     similarities,
     smallest,
+    spread_above_median,
     tail,
 )
 
@@ -45,6 +46,7 @@ __all__ = [
     "similarities",
     "smallest",
     "solution",
+    "spread_above_median",
     "tail",
     "taught",
     "traces",

@@ -32,7 +32,7 @@ class RealRace(Explorable):
         for place, one in enumerate(ids):
             data = figures.kept(one)
             chosen = races.best(data)
-            gaps = [races.ahead(data, sizes) for sizes in (np.zeros(4, int), chosen)]
+            gaps = [races.ahead(at) for at in (races.ends(data)[:, 0], races.tuned(data))]
             rows = [[[0.0] * 3, *(list(found[rule]) for rule in races.RULES[1:])] for found in gaps]
             arrays |= {
                 f"loss{place}": data["loss"],

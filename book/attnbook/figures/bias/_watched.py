@@ -55,7 +55,9 @@ def verdict(data: Data) -> Verdict:
     sharp = data["sharp"][..., -1, :, :].mean()
     grows = all(one.low > 1.0 for one in found["norm"])
     chooses = all(one.high < 1.0 for one in found["keys"])
-    word = "otherwise"
+    shrinks = any(one.high < 1.0 for one in found["norm"])
+    spreads = any(one.low > 1.0 for one in found["keys"])
+    word = "otherwise" if shrinks or spreads else "undecided"
     if grows and chooses:
         word = "as the paper says" if sharp > SATURATED else "weaker"
 

@@ -181,8 +181,10 @@ def verdict(data: Data) -> Verdict:
         f"[{short(wilson(hits, of)[0], 2)}, {short(wilson(hits, of)[1], 2)}]"
         for name, (hits, of) in zip(WORLDS, map(partial(arrive, data), range(4)), strict=True)
     )
+    most = interval(near)
+    word = "as the paper says" if most.low > 0.5 else "undecided"
     return Verdict(
-        "as the paper says" if interval(near).low > 0.5 else "otherwise",
+        "otherwise" if most.high < 0.5 else word,
         f"Of the cosines within a review {interval(near).told(sign=False)} are below {NEAR} "
         f"({len(near)} draws of reviews), yet {share_below(data, line):.1%} below Assumption 1's "
         f"line for {data.settings['n']} texts of {data.settings['T']} words; of pairs from two "

@@ -133,7 +133,7 @@ def judge(wide: Interval, narrow: Interval | None = None) -> str:
         return "as the paper says" if alike else "weaker"
     if wide.below:
         return "otherwise"
-    return "weaker" if wide.mean > 0 else "not at this size"
+    return "undecided"
 
 
 def verdict_4(data: Data) -> Verdict:

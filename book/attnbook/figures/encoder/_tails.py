@@ -17,7 +17,7 @@ from attnlab.checks import Array
 
 POINTS, UPTO = 7, 0.8  # thresholds from the median to this share of the way to the largest
 BINS = 400  # of the similarities that are kept, from 0 to 1
-STRAIGHT = 0.9  # a line explains so much of the logarithm, or the tail is not called exponential
+EXPONENTIAL = (0.9, 1.1)  # spread over mean, above the median, of what is called exponential
 
 
 def exponent(t: Array, share: Array) -> Array:
@@ -99,14 +99,36 @@ def paint(data: Data, canvas: Any) -> None:
     right.set(title="all pairs", xlabel="similarity, 0 to 1", xlim=(0, 1), ylabel="share")
 
 
+def spread_above_median(counts: Array) -> float:
+    """`real.probe.spread_above_median` from the counts of bins, each filled evenly."""
+    edges = np.linspace(0.0, 1.0, BINS + 1)
+    below = np.concatenate([[0.0], np.cumsum(counts)]) / counts.sum()
+    middle = float(np.interp(0.5, below, edges))
+    low, high = np.maximum(edges[:-1], middle) - middle, np.maximum(edges[1:], middle) - middle
+    share = counts * (high - low)
+    mean = np.average((low + high) / 2, weights=share)
+    square = np.average((low * low + low * high + high * high) / 3, weights=share)
+    return float(np.sqrt(square - mean**2) / mean)
+
+
 def verdict(data: Data) -> Verdict:
-    """Whether the tail falls like an exponential."""
-    r2, slope = interval(data["r2"]), interval(data["slope"])
+    """Whether the tail falls like an exponential, or faster, or more slowly."""
+    spread = interval([spread_above_median(row) for row in data["counts"]])
     exponents = data["exponent"]
-    word = "as the paper says" if r2.mean > STRAIGHT and slope.below else "otherwise"
+    word, kind = "undecided", "may be exponential"
+    if EXPONENTIAL[0] <= spread.low and spread.high <= EXPONENTIAL[1]:
+        word, kind = "as the paper says", "is exponential"
+    elif spread.high < 1.0:
+        word, kind = (
+            "otherwise",
+            "falls faster than an exponential, which a bound from above allows",
+        )
+    elif spread.low > 1.0:
+        word, kind = "otherwise", "is heavier than an exponential"
     return Verdict(
         word,
-        f"From the median on, a line explains {r2.told(sign=False)} of the logarithm of the share "
+        f"Above the median, spread over mean is {spread.told(sign=False)}, where an exponential "
+        f"has 1, a normal distribution .76 and a uniform one .58: the tail {kind} "
         f"({len(exponents)} draws of {data.settings['samples']}). With X of length 1 half of the "
         f"pairs are above {short(float(data['t'][:, 0].mean()))}, and at these thresholds "
         f"Assumption 3 as it is written holds with exponents above {short(exponents.mean(), 2)}.",
