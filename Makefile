@@ -57,9 +57,11 @@ say-test:
 say-test-all:
 	@echo "make test-all takes about half an hour on two cores"
 
-# the most sensitive tests under three of OpenBLAS's kernels, a minute
+# the most sensitive tests under three of OpenBLAS's kernels, and every number that the built pages
+# tell under another kernel than the build's
 kernels: env
 	$(BIN)/python .ci/kernels --sensitive
+	$(BIN)/python .ci/kernels --built
 
 # all that passes through BLAS or LAPACK, under each kernel, then all pages under two of them
 test-kernels: env

@@ -30,6 +30,7 @@ __all__ = [
     "count",
     "expand",
     "fail",
+    "flag",
     "frozen",
     "generator",
     "number",
@@ -132,8 +133,12 @@ def number(
 ) -> float:
     """A finite real number inside the given bounds."""
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    inside = real and above < value < below and least <= value <= most  # type: ignore[operator]
-    if not inside or not math.isfinite(value):  # type: ignore[arg-type]
+    try:
+        found = float(value) if real else math.nan  # type: ignore[arg-type]
+    except OverflowError:  # a whole number of more than 308 digits
+        found = math.inf
+    inside = above < found < below and least <= found <= most
+    if not inside or not math.isfinite(found):
         bounds = [
             f"{word} {bound:g}"
             for word, bound in (
@@ -146,7 +151,14 @@ def number(
         ]
         expected = f"a finite number {' and '.join(bounds)}".rstrip()
         raise fail(name, expected, repr(value))
-    return float(value)  # type: ignore[arg-type]
+    return found
+
+
+def flag(name: str, value: object) -> bool:
+    """True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool | np.bool_):
+        raise fail(name, "True or False", repr(value))
+    return bool(value)
 
 
 def choice(name: str, value: object, options: Iterable[str]) -> str:
@@ -169,6 +181,6 @@ def trials_shape(trials: object) -> tuple[int, ...]:
     """The leading axes asked for by ``trials``: none, one, or several."""
     if trials is None:
         return ()
-    if isinstance(trials, Sequence) and not isinstance(trials, str):
+    if isinstance(trials, Sequence) and not isinstance(trials, str | bytes):
         return tuple(count("trials", size) for size in trials)
     return (count("trials", trials),)

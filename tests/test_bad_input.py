@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnlab import models, problems
+from attnlab import curvature, models, ntk, optim, problems, svm
 
 Row = tuple[Callable[[], Any], str, str, str]
 
@@ -707,3 +707,119 @@ def test_a_floor_that_is_not_known(
     call: Callable[[], Any], argument: str, expected: str, given: str
 ) -> None:
     assert_refused(call, argument, expected, given)
+
+
+# --- found by handing twenty odd values to every argument of every public class -------------------
+
+ONE = problems.sphere(n=3, T=4, d=5, rng=0)
+ODD: dict[str, Row] = {
+    "a step of 400 digits": (
+        lambda: optim.GD(10**400),
+        "step_size",
+        "a finite number above 0",
+        "1",
+    ),
+    "averaged in words": (
+        lambda: optim.NormalizedGD(0.1, averaged="no"),  # type: ignore[arg-type]
+        "averaged",
+        "True or False",
+        "'no'",
+    ),
+    "decay as a number": (
+        lambda: optim.DecayedNormalizedGD(0.1, decay=1),  # type: ignore[arg-type]
+        "decay",
+        "True or False",
+        "1",
+    ),
+    "train_head as None": (
+        lambda: models.Attention(train_head=None),  # type: ignore[arg-type]
+        "train_head",
+        "True or False",
+        "None",
+    ),
+    "fast as a word": (
+        lambda: optim.train(models.Attention(), ONE, optim.GD(0.1), 1, rng=0, fast="no"),  # type: ignore[arg-type]
+        "fast",
+        "True or False",
+        "'no'",
+    ),
+    "antipodal as a word": (
+        lambda: problems.orthogonal(n=3, T=3, d=20, rho=0.1, antipodal="no", rng=0),  # type: ignore[arg-type]
+        "antipodal",
+        "True or False",
+        "'no'",
+    ),
+    "trials as bytes": (
+        lambda: problems.sphere(n=3, T=4, d=5, trials=b"1", rng=0),  # type: ignore[arg-type]
+        "trials",
+        "a whole number",
+        "b'1'",
+    ),
+    "record as a number": (
+        lambda: optim.train(models.Attention(), ONE, optim.GD(0.1), 1, rng=0, record=3),
+        "record",
+        "names, or a dict of names and functions",
+        "3",
+    ),
+    "every as an array without axes": (
+        lambda: optim.train(models.Attention(), ONE, optim.GD(0.1), 1, rng=0, every=np.array(0.5)),
+        "every",
+        "a whole number",
+        "array",
+    ),
+    "cosine of words": (
+        lambda: svm.correlation("exact", np.eye(2)),  # type: ignore[arg-type]
+        "A",
+        "a matrix of real numbers",
+        "exact",
+    ),
+    "cosine of complex numbers": (
+        lambda: svm.correlation(np.eye(2), 1j * np.eye(2)),
+        "B",
+        "a matrix of real numbers",
+        "array",
+    ),
+    "kernels by group, said by an array": (
+        lambda: ntk.empirical(
+            models.Attention(),
+            {"W": np.zeros((5, 5))},
+            ONE,
+            by_group=np.ones(2),  # type: ignore[call-overload]
+        ),
+        "by_group",
+        "True or False",
+        "array",
+    ),
+    "a seed that is not needed": (
+        lambda: svm.regularization_path(models.Attention(), ONE, [1.0], rng="x"),  # type: ignore[arg-type]
+        "rng",
+        "a non-negative int",
+        "'x'",
+    ),
+    "parameters that are not needed": (
+        lambda: curvature.smoothness(models.Attention(), ONE, "x"),  # type: ignore[arg-type]
+        "params",
+        "a dict of arrays",
+        "str",
+    ),
+}
+
+
+@refuses(ODD)
+def test_odd_values(call: Callable[[], Any], argument: str, expected: str, given: str) -> None:
+    assert_refused(call, argument, expected, given)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float32, np.float64])
+def test_small_numbers_of_numpy_are_numbers(kind: Any) -> None:
+    """The logarithm of an int8 has three digits: settings are kept as Python's own numbers."""
+    p = problems.sphere(n=3, T=4, d=5, rng=0)
+    for make in (
+        lambda t: optim.PolyakStep(max_step=t(100), floor=t(-100)),
+        lambda t: optim.NormalizedGD(t(100)),
+        lambda t: optim.DecayedNormalizedGD(t(3), attention_power=t(1)),
+    ):
+        ours, theirs = (
+            optim.train(models.Attention(), p, make(t), 10, rng=0) for t in (kind, float)
+        )
+        np.testing.assert_array_equal(ours.params["W"], theirs.params["W"])

@@ -147,9 +147,9 @@ def smoothness(model: Attention, problem: TokenProblem, params: Params | None = 
     v = np.linalg.norm(problem.v, axis=-1)[..., None]
     a = v * (problem.z**2).sum(axis=-1) * x**3
     W = np.asarray((a * (M0[..., None] * v * x + 3.0 * M1[..., None])).mean(axis=-1))
+    params = None if params is None else fit(model, params, problem, copy=False)
     if model.factors is None or params is None:
         return Smoothness(W)
-    params = fit(model, params, problem, copy=False)
     k, q = (_spectral(params[name]) for name in ("K", "Q"))
     return Smoothness(W, q**2 * W, k**2 * W, q * W, k * W)
 

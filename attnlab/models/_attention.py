@@ -53,6 +53,7 @@ class Attention:
     def __post_init__(self) -> None:
         check.choice("loss", self.loss, LOSSES)
         check.choice("start", self.start, ("uniform", "zero"))
+        check.flag("train_head", self.train_head)
         if self.factors is not None:
             check.count("factors", self.factors)
         if isinstance(self.head, type) or not hasattr(self.head, "gradient"):

@@ -65,7 +65,7 @@ def empirical(
 
     Reference: encoder, Section 4.3 and Appendix B.1; multihead, Lemma 1.
     """
-    params = prepared(model, params, problem)
+    params, by_group = prepared(model, params, problem), check.flag("by_group", by_group)
     if other is None:
         other = problem
     else:

@@ -38,7 +38,7 @@ class GD(Plain):
     step_size: float
 
     def __post_init__(self) -> None:
-        check.number("step_size", self.step_size, above=0.0)
+        self._number("step_size", above=0.0)
 
     @declare(linear=True, scaled=True, uses_loss=False, factor=lambda rule: _times_step_size(rule))
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:
@@ -96,13 +96,14 @@ class NormalizedGD(Plain):
     penalty: float = MACHINE_EPSILON
 
     def __post_init__(self) -> None:
-        check.number("step_size", self.step_size, above=0.0)
-        check.number("momentum", self.momentum, least=0.0, below=1.0)
+        self._number("step_size", above=0.0)
+        self._number("momentum", least=0.0, below=1.0)
+        check.flag("averaged", self.averaged)
         if self.max_step is not None:
-            check.number("max_step", self.max_step, above=0.0)
+            self._number("max_step", above=0.0)
         check.choice("recipe", self.recipe, ("exact", "paper"))
-        check.number("eps", self.eps, least=0.0)
-        check.number("penalty", self.penalty, least=0.0)
+        self._number("eps", least=0.0)
+        self._number("penalty", least=0.0)
 
     @property
     def exact(self) -> bool:
@@ -185,9 +186,9 @@ class PolyakStep(Plain):
 
     def __post_init__(self) -> None:
         if self.max_step is not None:
-            check.number("max_step", self.max_step, above=0.0)
+            self._number("max_step", above=0.0)
         if self.floor is not None:
-            check.number("floor", self.floor)
+            self._number("floor")
 
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """The floor: given or derived; a model without a known one is refused here."""

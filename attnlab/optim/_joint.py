@@ -47,9 +47,10 @@ class DecayedNormalizedGD(Plain):
     decay: bool = True
 
     def __post_init__(self) -> None:
-        check.number("step_size", self.step_size, above=0.0)
-        check.number("head_power", self.head_power, least=0.0)
-        check.number("attention_power", self.attention_power, least=0.0)
+        self._number("step_size", above=0.0)
+        self._number("head_power", least=0.0)
+        self._number("attention_power", least=0.0)
+        check.flag("decay", self.decay)
 
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """No steps taken."""
@@ -94,7 +95,7 @@ class JointNormalizedGD(Plain):
     step_size: float
 
     def __post_init__(self) -> None:
-        check.number("step_size", self.step_size, above=0.0)
+        self._number("step_size", above=0.0)
 
     @declare(linear=True, scaled=True, uses_loss=False)
     def step(self, params: Params, at: Evaluation, state: State) -> tuple[Params, State]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from attnlab import checks as check
 from attnlab.models import Evaluation, Params
 from attnlab.optim._rules import Plain, State, declare
 
@@ -37,8 +36,8 @@ class Momentum(Plain):
     momentum: float = 0.9
 
     def __post_init__(self) -> None:
-        check.number("step_size", self.step_size, above=0.0)
-        check.number("momentum", self.momentum, least=0.0, below=1.0)
+        self._number("step_size", above=0.0)
+        self._number("momentum", least=0.0, below=1.0)
 
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """Zero momentum."""
@@ -80,10 +79,10 @@ class Adam(Plain):
     eps: float = 1e-8
 
     def __post_init__(self) -> None:
-        check.number("step_size", self.step_size, above=0.0)
-        check.number("beta1", self.beta1, least=0.0, below=1.0)
-        check.number("beta2", self.beta2, least=0.0, below=1.0)
-        check.number("eps", self.eps, above=0.0)
+        self._number("step_size", above=0.0)
+        self._number("beta1", least=0.0, below=1.0)
+        self._number("beta2", least=0.0, below=1.0)
+        self._number("eps", above=0.0)
 
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """Zero moments and no steps taken."""

@@ -118,9 +118,11 @@ def _marked(at: Snapshot) -> BoolArray | Array:
 
 def recorders(record: Any) -> dict[str, Recorder | None]:
     """From what the user asked for to names, with a function where it is the user's own."""
-    if record is None or callable(record):
-        raise check.fail("record", "names, or a dict of names and functions", record)
-    entries = [record] if isinstance(record, str | Mapping) else list(record)
+    try:
+        entries = [record] if isinstance(record, str | Mapping) else list(record)
+    except TypeError:
+        expected = "names, or a dict of names and functions"
+        raise check.fail("record", expected, record) from None
     wanted: dict[str, Recorder | None] = {}
     for entry in entries:
         if isinstance(entry, Mapping):
@@ -140,7 +142,7 @@ def marks(every: int | str | Iterable[int], first: int, last: int) -> IntArray:
         check.choice("every", every, ("log",))
         span = np.geomspace(1, max(1, last - first), num=min(200, last - first + 1))
         picked = first + np.unique(np.round(span).astype(np.int64))
-    elif isinstance(every, Iterable):
+    elif isinstance(every, Iterable) and np.ndim(every):  # type: ignore[arg-type]
         picked = np.array([check.count("every", step, 0) for step in every], dtype=np.int64)
     else:
         picked = np.arange(first, last + 1, check.count("every", every))

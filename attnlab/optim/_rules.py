@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from attnlab import checks as check
 from attnlab.checks import Array
 from attnlab.models import Evaluation, Params
 
@@ -145,6 +146,10 @@ class Plain:
     def init(self, model: Any, problem: Any, params: Params) -> State:
         """The state before the first step."""
         return {}
+
+    def _number(self, name: str, **bounds: float) -> None:
+        """Check a setting and keep it as a float: logarithms of small integers have few digits."""
+        object.__setattr__(self, name, check.number(name, getattr(self, name), **bounds))
 
     def __repr__(self) -> str:
         told = []

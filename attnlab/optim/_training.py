@@ -76,6 +76,7 @@ def train(
     Reference: svm, Appendix F; bias, Section 2; multihead and encoder, Section 3.
     """
     steps = check.count("steps", steps, 0)
+    fast = check.flag("fast", fast)
     _methods("rule", rule, ("init", "step"), "a step rule such as GD(1.0)")
     _methods("model", model, ("init", "shapes", "value_and_grad"), "a model such as Attention()")
     watch = Watch(recorders(record), every, tol, progress)

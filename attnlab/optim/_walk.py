@@ -33,6 +33,7 @@ class Watch:
     def __post_init__(self) -> None:
         if self.tol is not None:
             check.number("tol", self.tol, above=0.0)
+        check.flag("progress", self.progress)
 
 
 class Place(NamedTuple):

@@ -278,4 +278,4 @@ def gaussian_regression(
     """
     n, T, d = check.count("n", n), check.count("T", T), check.count("d", d)
     lead = check.trials_shape(trials)
-    return RegressionSource(T, d, bool(unit_tokens), lead).draw(n, rng)
+    return RegressionSource(T, d, check.flag("unit_tokens", unit_tokens), lead).draw(n, rng)

@@ -104,7 +104,7 @@ def _draw(
     n, T, d = check.count("n", n), check.count("T", T, 2), check.count("d", d)
     gap = check.number("min_gap", min_gap, least=0.0, below=2.0)
     v = check.seal(unit(rng, *check.trials_shape(trials), d))
-    return SphereSource(v, T, gap, bool(self_attention), kind).draw(n, rng)
+    return SphereSource(v, T, gap, check.flag("self_attention", self_attention), kind).draw(n, rng)
 
 
 def sphere(

@@ -90,7 +90,8 @@ def orthogonal(
 
     Reference: bias, Example 1 (Figures 2 and 5).
     """
-    n, T, d = check.count("n", n), check.count("T", T, 2), check.count("d", d, 3 - bool(antipodal))
+    antipodal = check.flag("antipodal", antipodal)
+    n, T, d = check.count("n", n), check.count("T", T, 2), check.count("d", d, 3 - antipodal)
     U = check.number("U", U, above=0.0)
     rho, sigma = check.number("rho", rho, least=0.0), check.number("sigma", sigma, least=0.0)
     means = np.zeros((2, d))

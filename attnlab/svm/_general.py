@@ -181,10 +181,7 @@ def correlation(A: Any, B: Any) -> Array:
 
     Reference: svm, Section 5.1 (the captions say Pearson; the code computes a cosine).
     """
-    A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
-    for name, array in (("A", A), ("B", B)):
-        if array.ndim < 2:
-            raise check.fail(name, "a matrix", f"shape {array.shape}")
+    A, B = _matrices("A", A), _matrices("B", B)
     if A.shape[-2:] != B.shape[-2:]:
         raise check.fail("B", f"matrices of shape {A.shape[-2:]}", f"shape {B.shape}")
     try:
@@ -194,6 +191,19 @@ def correlation(A: Any, B: Any) -> Array:
         raise check.fail("B", fits, f"shape {B.shape}") from None
     A, B = _unit(A), _unit(B)
     return _inner(A, B)
+
+
+def _matrices(name: str, given: Any) -> Array:
+    """Real numbers with at least two axes; NaN stands for the W of an infeasible margin."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind not in "fiub":
+            raise TypeError
+    except (TypeError, ValueError):
+        raise check.fail(name, "a matrix of real numbers", given) from None
+    if array.ndim < 2:
+        raise check.fail(name, "a matrix", f"shape {array.shape}")
+    return np.asarray(array, dtype=np.float64)
 
 
 def _lengths(rows: Array) -> Array:

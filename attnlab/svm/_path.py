@@ -123,6 +123,7 @@ def regularization_path(
     if type(model) is not Attention or not model.has_linear_head or model.train_head:
         raise check.fail("model", "an Attention with a linear head that is not trained", model)
     epsilon = check.number("epsilon", epsilon, least=0.0)
+    rng = None if rng is None else check.generator(rng, "path")
     model.shapes(problem)
     lead, n, d = problem.trials, problem.n, problem.d
     B = int(np.prod(lead, dtype=int))
