@@ -330,6 +330,18 @@ def test_words_are_cut_greedily() -> None:
     assert _words.tokens("un\u200bable", vocabulary) == ["un", "##able"]
 
 
+def test_a_special_token_written_out_is_that_token() -> None:
+    """As the reference implementation has it: exactly so written, and known to the model."""
+    vocabulary = {word: k for k, word in enumerate(("un", "[SEP]", "[MASK]", "[", "]", "mask"))}
+    for text, expected in (
+        ("un [SEP] un", ["un", "[SEP]", "un"]),
+        ("un[MASK]un", ["un", "[MASK]", "un"]),
+        ("[mask]", ["[", "mask", "]"]),
+        ("[CLS]", ["[", "[UNK]", "]"]),
+    ):
+        assert _words.tokens(text, vocabulary) == expected
+
+
 @pytest.mark.parametrize(
     ("act", "words"),
     [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+MARKED = re.compile(r"(\[(?:PAD|UNK|CLS|SEP|MASK)\])")
 LONGEST = 100  # letters of a word that is looked up
 # blocks of Chinese, Japanese and Korean ideographs, each a word of its own
 IDEOGRAPHS = (
@@ -83,5 +85,15 @@ def pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:
 
 
 def tokens(text: str, vocabulary: Mapping[str, int], *, lower: bool = True) -> list[str]:
-    """A text's tokens, without those that stand for its start and end."""
-    return [piece for word in words(text, lower) for piece in pieces(word, vocabulary)]
+    """A text's tokens, without those that stand for its start and end.
+
+    A special token that is written out in the text, such as ``[MASK]``, is that token, as in the
+    reference implementation.
+    """
+    found: list[str] = []
+    for part in MARKED.split(text):
+        if MARKED.fullmatch(part) and part in vocabulary:
+            found.append(part)
+        else:
+            found += [piece for word in words(part, lower) for piece in pieces(word, vocabulary)]
+    return found
