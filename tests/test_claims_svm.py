@@ -149,7 +149,6 @@ MUTANTS = [
     ("definition-3", THEORY + "_paths.low_high", ties(low=True), "ties are low"),
     ("definition-3", THEORY + "_paths.low_high", ties(low=False), "ties are in neither set"),
     ("proposition-1", THEORY + "safe_excess", times(1.5), "a level half as high again"),
-    ("proposition-1", THEORY + "turning_radius", times(0.01), "the radius"),
     ("theorem-6", THEORY + "first_step_radius", times(0.5), "a first step half as long"),
     (
         "lemma-5",

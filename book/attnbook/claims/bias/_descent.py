@@ -113,6 +113,30 @@ def theorem_6(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         for eps in (0.02, 0.1, 0.5):
             where = f"n={n} T={T} eps={eps}"
             yield from _after(near, path, step, eps, where)
+    yield from _longest_step(rng)
+
+
+def _longest_step(rng: np.random.Generator) -> Iterator[Measurement]:
+    r"""The first step from zero, as long as allowed, moves logits as far as Lemma 3 wants.
+
+    Opposite tokens of length B attain both estimates of the proof: a step moves a difference of
+    logits by $2B^2$ times its length, and two tokens have $\|\nabla\mathcal L\|\le B^2\zeta/2$; T
+    of them, with scores $\pm h$, have $4(T-1)e^{-2h/T}/T^2$ of that.
+    """
+    h, shares = 0.05, []
+    for T in (2, 3, 5):
+        for B in (*rng.uniform(0.3, 0.8, 2), *rng.uniform(1.3, 3.0, 2)):
+            X = np.zeros((2, T, 2))
+            X[:, 0, 0], X[:, 1:, 0] = B, -B
+            drawn = problems.TokenProblem(X, X[:, 0], np.ones(2), np.array([h / B, 0.0]))
+            best, others, _ = theory.bias.split_scores(drawn)
+            step = theory.bias.gd_step(B, theory.bias.loss_scale(best, others), T=T)
+            run = optim.train(FIXED, drawn, optim.GD(float(step)), 1)
+            lead = data.leads(run.params["W"], drawn)[0, 1]
+            attained = 4.0 * (T - 1.0) / T**2 * np.exp(-2.0 * h / T)
+            shares.append(lead / (np.log(2.0 * T - 1.0) * attained))
+    what = "opposite tokens: lead after the first step, over log(2T-1), where the step is longest"
+    yield equal(what, shares, 1.0, role="correction")
 
 
 def _loss(at: Setting, W: Array) -> Array:

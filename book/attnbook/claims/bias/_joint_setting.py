@@ -115,6 +115,18 @@ def condition_2(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     yield at_most("step, Figure 3", FIGURE.step, bound, role="outside")
     limit = FIGURE.alpha * FIGURE.rho / (160.0 * FIGURE.n)
     yield at_most("step, Figure 3, its second bound", FIGURE.step, limit, role="outside")
+    # The second bound is the least of the four only for one feature and hundreds of samples, far
+    # outside; the proof of Lemma 11 takes it for exp(4 eta^2 s) exp(-eta alpha rho s/(40n)) <= 1.
+    gained = []
+    for _ in range(instances):
+        many, alpha, rho = (
+            int(rng.integers(300, 3000)),
+            rng.uniform(1.5, 4.0),
+            rng.uniform(0.05, 0.2),
+        )
+        eta = theory.bias.joint_step(alpha, rho, n=many, d=1)
+        gained.append(4.0 * eta**2 / (eta * alpha * rho / (40.0 * many)))
+    yield equal("one feature, many samples: 4 eta^2 over eta alpha rho/(40 n)", gained, 1.0)
 
 
 def _events(problem: problems.TokenProblem, at: Sizes) -> dict[str, BoolArray]:

@@ -136,6 +136,7 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
             if width == SMALL[-1]:
                 name = " ".join(pair)
                 yield at_most(f"block {name} at d_m = 300", block, bounds[pair], role="correction")
+    yield from _half_of_the_bounds(rng)
     for pair, values in found.items():
         power = slope(SMALL, [np.median(block) for block in values])
         name = f"exponent of the block {' '.join(pair)}"
@@ -153,6 +154,33 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most(
         "exponent of the blocks' bounds with Lemma 20", slope(wide, total), -0.45, role="correction"
     )
+
+
+def _half_of_the_bounds(rng: np.random.Generator) -> Iterator[Measurement]:
+    r"""Tokens (a, 0) and no queries, or no keys: attention is even, its variance $a^2/4$.
+
+    The bounds have $|x|^2/2$ for it, and all else in them is attained: so five blocks are half of
+    their bounds, for tokens of any length.
+    """
+    lengths, ones = 10.0 ** rng.uniform(-1.0, 1.0, 12), np.ones((12, 1))
+    X = np.zeros((12, 1, 2, 1))
+    X[:, 0, 0, 0] = lengths
+    drawn = problems.SequenceProblem(X, ones)
+    model = models.Encoder(4, "ntk", 0.3, "sum")
+    for looking, pairs in (
+        ("W_K", (("W_Q", "W_K"), ("W_Q", "W_V"), ("W_Q", "w_O"))),
+        ("W_Q", (("W_K", "W_V"), ("W_K", "w_O"))),
+    ):
+        params = {name: np.zeros((12, 4, 1)) for name in ("W_Q", "W_K")}
+        params[looking] = rng.standard_normal((12, 4, 1))
+        params["W_V"] = rng.uniform(0.5, 2.0, (12, 4, 1))  # no neuron is off
+        params["w_O"] = 1.7 * params["W_V"][..., 0]
+        bounds = theory.encoder.hessian_block_bounds(
+            X[:, 0, :, 0], theory.encoder.bars(model, drawn, params)
+        )
+        for pair, block in block_norms(model, params, drawn, pairs).items():
+            what = f"block {' '.join(pair)} for tokens (a, 0), a from 0.1 to 10, over its bound"
+            yield equal(what, block / bounds[pair], 0.5, role="correction", within=1e-6)
 
 
 @measures("encoder.lemma-20", instances=200)

@@ -212,7 +212,8 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     radius = theory.multihead.iterate_radius
     ratios, budgets, rises = [], [], []
     for distance in (0.1, 0.3, 1.0):
-        found = runs.premise(runs.separable(rng, trials=instances), distance, most=1000)
+        drawn = runs.separable(rng, trials=instances, R=instance.LONG)
+        found = runs.premise(drawn, distance, most=1000, R=instance.LONG)
         budget = found.eta * np.maximum(found.K * found.target_loss, found.path.losses[0])
         budgets.append(budget / distance**2)
         ratios.append(_farthest(found.path, found.target) / distance)

@@ -87,9 +87,9 @@ def lemma_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
 @measures("multihead.lemma-11", instances=8)
 def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     bound, moved, spread, short = theory.multihead, [], [], []
-    for distance in (0.1, 0.4):
-        drawn = runs.separable(rng, trials=instances, n=5)
-        found = runs.premise(drawn, distance, purpose="generalization", most=1500)
+    for distance, R in ((0.1, 1.0), (0.4, 1.0), (0.2, instance.LONG)):
+        drawn = runs.separable(rng, trials=instances, n=5, R=R)
+        found = runs.premise(drawn, distance, purpose="generalization", most=1500, R=R)
         others = _without(found.path, found.eta)
         limit = bound.stability_bound(
             found.target_loss,
@@ -99,16 +99,16 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
             K=found.K,
             n=drawn.n,
             T=drawn.T,
-            R=1.0,
+            R=R,
         )
         moved.append(_stability(found.path, others) / limit)
         # inside the proof: the growth factors of all steps together stay below e^(1/10)
         D = 3.0 * distance + found.norm
-        rate = 4.0 * found.eta * bound.beta3(D, T=drawn.T, d=drawn.d, R=1.0) / 3.0
+        rate = 4.0 * found.eta * bound.beta3(D, T=drawn.T, d=drawn.d, R=R) / 3.0
         sums = [(found.path.losses[1:] + 0.8 * other.losses[1:]).sum(axis=0) for other in others]
         spread.append(rate / found.H**0.5 * np.max(sums, axis=0))
         # the head count as the proof uses it: segments of eight distances are short
-        beta3 = bound.beta3(D, T=drawn.T, d=drawn.d, R=1.0)
+        beta3 = bound.beta3(D, T=drawn.T, d=drawn.d, R=R)
         short.append(bound.short_enough(8.0 * distance, beta3, H=found.H))
     yield at_most("share of the admissible length", np.array(short), 1.0, role="premise")
     yield at_most("mean distance, as a share of the bound", np.array(moved), 1.0)
@@ -150,22 +150,22 @@ def _over_n(rng: np.random.Generator) -> Iterator[Measurement]:
     The distances are those at which two limits of the step meet: the bound is tightest there.
     """
     bound, loss = theory.multihead, np.log(2.0)
-    for T, distance in ((1, 0.1609), (2, 0.0967)):
-        sizes: dict[str, Any] = {"T": T, "d": 1, "R": 1.0}
+    for T, R, distance in ((1, 1.0, 0.1609), (2, 1.0, 0.0967), (2, instance.LONG, 0.0435)):
+        sizes: dict[str, Any] = {"T": T, "d": 1, "R": R}
         H = max(10**8, runs.enough_heads(distance, purpose="generalization", **sizes))
         norm = distance / H**0.5
         asked = bound.H_min(distance, norm, **sizes, purpose="generalization") / H
         rho = bound.rho(distance, norm, **sizes, H=H)
         eta = float(bound.step_size(distance, loss, loss, rho, 1))
-        tokens = sentence(rng, T)
+        tokens = R * sentence(rng, T)
         gaps = np.array([coin_gap(tokens, int(n), eta, 1, H) for n in SAMPLES])
         limits = bound.generalization_bound(loss, distance, eta=eta, K=1, n=SAMPLES)
-        lead = f"{T} token{'s' if T > 1 else ''}, a fair coin's label, n from 2 to 200"
+        lead = f"{T} token{'s' if T > 1 else ''}, R = {R:g}, a fair coin's label, n from 2 to 200"
         yield at_most(f"{lead}: H asked for, as a share of H", asked, 1.0, role="premise")
         yield exponent(f"{lead}: expected gap, in n", SAMPLES, gaps, -1.0, within=0.02)
         yield exponent(f"{lead}: its bound, in n", SAMPLES, limits, -1.0, within=0.02)
         yield at_most(f"{lead}: expected gap, as a share of the bound", gaps / limits, 1.0)
-        beta1 = bound.beta1(3.0 * distance + norm, T=T, R=1.0)
+        beta1 = bound.beta1(3.0 * distance + norm, T=T, R=R)
         words = f"{lead}: the same before (94) puts 1 for eta beta_1^2"
         yield at_most(words, gaps / limits / (eta * beta1**2), 1.0, role="correction")
 
@@ -173,6 +173,7 @@ def _over_n(rng: np.random.Generator) -> Iterator[Measurement]:
 @measures("multihead.theorem-4", instances=5)
 def theorem_4(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _over_n(rng)
+    yield runs.short_segments(rng, "generalization", 8.0)
     bound, distance, H, loss = theory.multihead, 0.0967, 2000, np.log(2.0)
     sizes: dict[str, Any] = {"T": 2, "d": 1, "R": 1.0}
     norm = distance / H**0.5

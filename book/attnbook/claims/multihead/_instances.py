@@ -11,6 +11,7 @@ from attnlab.models import Params
 from attnlab.problems import Mixture, SequenceProblem
 
 ONE = models.MultiHead(heads=1)
+LONG = 1.25  # R of the descents: a power of R that is wrong must show
 
 
 def bounded(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from attnbook import theory
+from attnbook.claims._measure import Measurement, equal
 from attnbook.claims.multihead import _instances as instance
 from attnlab import models, ntk, optim
 from attnlab.checks import Array
@@ -107,13 +108,34 @@ def descend(
 
 
 def separable(
-    rng: np.random.Generator, *, trials: int, n: int = 3, T: int = 2, least: float = 0.6
+    rng: np.random.Generator,
+    *,
+    trials: int,
+    n: int = 3,
+    T: int = 2,
+    least: float = 0.6,
+    R: float = 1.0,
 ) -> SequenceProblem:
-    """Tokens of one feature, from ``least`` to 1 long, whose mean has the sign of the label."""
+    """Tokens of one feature, ``least * R`` to R long, whose mean has the sign of the label."""
     y = rng.choice((-1.0, 1.0), size=(trials, n))
     X = rng.uniform(least, 1.0, size=(trials, n, T))
     X[..., 0] = 1.0
-    return SequenceProblem((y[..., None] * X)[..., None], y)
+    return SequenceProblem((R * y[..., None] * X)[..., None], y)
+
+
+def short_segments(rng: np.random.Generator, purpose: str, away: float) -> Measurement:
+    """The head count as the proofs use it, at other sizes: segments so long are just short enough.
+
+    Their ends have heads of at most D = 3 delta + the target's longest head.
+    """
+    bound, many = theory.multihead, 20
+    delta, norm = rng.uniform(0.1, 5.0, (2, many))
+    sizes: dict[str, Any] = {"T": rng.integers(1, 9, many), "d": rng.integers(1, 6, many)}
+    sizes["R"] = 1.7
+    H = bound.H_min(delta, norm, **sizes, purpose=purpose)
+    share = bound.short_enough(away * delta, bound.beta3(3.0 * delta + norm, **sizes), H=H)
+    what = f"segments of {away:g} distances with H as asked for, share of the admissible length"
+    return equal(what, share, 1.0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, slope
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
-from attnbook.claims.multihead._few_heads import needed_heads
 from attnlab import models, ntk, optim, problems
 from attnlab.problems import SequenceProblem
 
@@ -21,7 +20,8 @@ from attnlab.problems import SequenceProblem
 def _conclusions(found: runs.Premise, lead: str, role: str = "statement") -> Iterator[Measurement]:
     """What Theorem 3 says, on a run that meets its premises."""
     path, start = found.path, found.path.at(0)
-    sizes: dict[str, Any] = {"T": path.problem.T, "d": path.problem.d, "R": 1.0}
+    R = float(instance.longest_token(path.problem).max())
+    sizes: dict[str, Any] = {"T": path.problem.T, "d": path.problem.d, "R": R}
     least = theory.multihead.H_min(found.distance, found.norm, **sizes)
     words = f"{lead}: H asked for, as a share of H"
     yield at_most(words, least / found.H, 1.0, role="premise")
@@ -47,9 +47,9 @@ def _conclusions(found: runs.Premise, lead: str, role: str = "statement") -> Ite
 
 def _many_heads(rng: np.random.Generator, instances: int) -> runs.Premise:
     """Theorem 3's premises with all heads there, from a random start, at distance 0.2."""
-    sizes: dict[str, Any] = {"T": 2, "d": 1, "R": 1.0}
-    distance, bound = 0.2, theory.multihead
-    drawn = runs.separable(rng, trials=instances)
+    sizes: dict[str, Any] = {"T": 2, "d": 1, "R": instance.LONG}
+    distance, bound = 0.1, theory.multihead
+    drawn = runs.separable(rng, trials=instances, R=instance.LONG)
     H = math.ceil(float(bound.H_min(distance, 0.4, **sizes)))
     model = models.MultiHead(heads=H, start="gaussian", scale=0.05)
     start = model.init(drawn, rng)
@@ -58,7 +58,7 @@ def _many_heads(rng: np.random.Generator, instances: int) -> runs.Premise:
     norm = instance.longest_head(target)
     loss, first = (model.value_and_grad(p, drawn)[0] for p in (target, start))
     rho = bound.rho(distance, norm, **sizes, H=H)
-    K = int((distance**2 * rho / loss).max())
+    K = max(1, int((distance**2 * rho / loss).max()))
     eta = bound.step_size(np.full(instances, distance), loss, first, rho, K)
     path = runs.descend(model, drawn, eta, K, start=start)
     return runs.Premise(path, target, distance, norm, H, eta, K, loss, np.asarray(rho))
@@ -147,12 +147,15 @@ def theorem_3(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     found = _many_heads(rng, instances)
     yield from _conclusions(found, f"{found.H:.0f} heads, random start")
     yield from _informative(rng, instances)
-    yield needed_heads()
+    yield runs.short_segments(rng, "training", 3.0)
     for distance in (0.3, 1.0):
-        found = runs.premise(runs.separable(rng, trials=instances), distance, most=5000)
+        drawn = runs.separable(rng, trials=instances, R=instance.LONG)
+        found = runs.premise(drawn, distance, most=5000, R=instance.LONG)
         yield from _conclusions(found, f"distance {distance}, H={found.H:.3g}")
         smooth = [
-            theory.multihead.beta2(found.path.longest(found.path.at(k)), T=2, d=1, R=1.0, H=found.H)
+            theory.multihead.beta2(
+                found.path.longest(found.path.at(k)), T=2, d=1, R=instance.LONG, H=found.H
+            )
             for k in (0, found.K)
         ]
         yield at_most(

@@ -28,6 +28,13 @@ def copies(one: problems.TokenProblem, count: int) -> problems.TokenProblem:
     return problem(*(np.stack([a] * count) for a in (one.X, one.z, one.y, one.v)))
 
 
+def scored_in_steps(problem: problems.TokenProblem) -> problems.TokenProblem:
+    """The same tokens with their first feature rounded to 0 or 1, which is the score: many ties."""
+    X, v = np.array(problem.X), np.zeros_like(problem.v)
+    X[..., 0], v[..., 0] = X[..., 0] > 0.0, 1.0
+    return problems.TokenProblem(X, problem.z, np.ones_like(problem.y), v)
+
+
 def some(
     problem: problems.TokenProblem, wanted: BoolArray, most: int | None = None
 ) -> problems.TokenProblem:

@@ -32,6 +32,12 @@ def definition_2(rng: np.random.Generator, instances: int) -> Iterator[Measureme
         "least lead of locally optimal tokens over support tokens", least[own], 0.0, strictly=True
     )
     yield at_most("least lead of the other selections", least[~own], 0.0)
+    even, alpha = cases.every(cases.scored_in_steps(few))
+    found, ahead = svm.locally_optimal(even, alpha), cases.lead(even, alpha)
+    beside = cases.others(even, alpha) & found.neighbours
+    tied = (beside & (ahead == 0.0)).any(axis=(-1, -2)) & ~(beside & (ahead < 0.0)).any((-1, -2))
+    what = "share that is not locally optimal, of selections that tie with a support token"
+    yield at_least(what, ~found.as_printed[tied], 1.0)
     yield at_least(
         "the optimal tokens are locally optimal", svm.locally_optimal(drawn).as_printed, 1.0
     )

@@ -10,6 +10,7 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
 from attnbook.claims.svm import _cases as cases
+from attnbook.claims.svm import _tight as tight
 from attnbook.claims.svm._local import local_selections
 from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array, IntArray
@@ -81,6 +82,7 @@ def lemma_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     wrong, right = svm.attention_svm(opposed, [0, 1]).W, svm.attention_svm(opposed).W
     found = [advantage(opposed, k * cases.unit(wrong), right, PI) for k in (10.0, 100.0)]
     yield at_most("the same for a W with a negative margin", found, 0.0, role="outside")
+    yield from tight.lemma_11(rng)
 
 
 @measures("svm.lemma-12", instances=60)
@@ -113,6 +115,7 @@ def lemma_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         W = 3.0 * rng.standard_normal(V.shape)
         cosines.append(cases.cosine(model, drawn, W, V).min())
     yield at_least("cosine of -gradient and V for W outside the cone", cosines, 0.0, role="outside")
+    yield from tight.lemma_12(rng)
 
 
 def supported(

@@ -10,6 +10,7 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, exponent
 from attnbook.claims.svm import _cases as cases
+from attnbook.claims.svm import _tight as tight
 from attnbook.claims.svm._long import SLOW, arrives, descent, shrinking
 from attnlab import curvature, models, problems, svm
 from attnlab.checks import Array
@@ -48,6 +49,7 @@ def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurem
         W = 60.0 * W_mm + _of_margins(drawn, rng.uniform(size=drawn.scores.shape))
         more.append((_pull(model, drawn, W, W_mm) - 1.0) * cases.norm(W) / late)
     yield at_most("beside W_mm: by how much that ratio exceeds 1, over its bound", more, 1.0)
+    yield from tight.proposition_1(rng)
     yield from _sharp()
     few = drawn.trial(np.arange(min(len(W_mm), 40)))
     direction = W_mm[: few.trials[0]]

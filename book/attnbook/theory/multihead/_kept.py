@@ -13,21 +13,27 @@ from attnbook.theory.multihead._training import generalization_bound
 from attnlab import checks as check
 from attnlab.checks import Array
 
-# of beta_3(M) delta^2: Lemma 10 wants 2 * 3^2 of it, two runs that are compared 4 * (4^2 + 4^2)
+# of beta_3(M) delta^2: Proposition 4 wants twice the squared length of a segment, which is at most
+# 3 delta from an iterate to the target, and 8 delta from one run to another
 SHARES = {"training": 18.0, "generalization": 128.0}
 
 
 def kept_length(norm: ArrayLike, start: ArrayLike, *, R: ArrayLike) -> Array:
-    r"""$M=\|\theta\|_{2,\infty}\vee(\frac43\|\theta_0\|_{2,\infty}+\frac1{6R^2})$ bounds all heads.
+    r"""$M=\|\theta\|_{2,\infty}\vee\big(\|\theta_0\|_{2,\infty}+\frac1{10R^2}\big)$, for all heads.
 
-    A step moves a head by at most $\frac{\eta}{\sqrt H}\sqrt TR(2R^2\|\theta_h\|+1)\hat L$, and the
-    losses of a run under the theorems' premises sum to $\frac{17}4\delta^2/\eta$.
+    No head gets longer. A step moves a head by at most
+    $\frac{\eta}{\sqrt H}\sqrt TR(2R^2\|\theta_h\|+1)\hat L$, and the losses of a run under the
+    theorems' premises sum to $\frac{17}4\delta^2/\eta$. With the heads that `H_min_kept` asks for,
+    $R^2\|\theta_h\|$ grows at most by $\frac12(e^{85/468}-1)<\frac1{10}$ from a start at zero, and
+    by less from a longer start.
 
     >>> from attnbook import theory
-    >>> float(theory.multihead.kept_length(0.1, 0.0, R=1.0))
-    0.16666666666666666
+    >>> float(theory.multihead.kept_length(0.05, 0.0, R=1.0))
+    0.1
+    >>> 0.5 * math.expm1(17 / 72 / 1.3)  # 85/468: 1.3 is 3 R^2 M + 1
+    0.09958...
     """
-    grown = 4.0 / 3.0 * least("start", start) + 1.0 / (6.0 * least("R", R, 1.0) ** 2)
+    grown = least("start", start) + 0.1 / least("R", R, 1.0) ** 2
     return out(np.maximum(least("norm", norm), grown))
 
 
@@ -49,7 +55,7 @@ def H_min_kept(
     >>> from attnbook import theory
     >>> b, sizes = theory.multihead, dict(T=2, d=1, R=1.0)
     >>> for distance in (1.0, 10.0):
-    ...     ours = b.H_min_kept(distance, 1 / 6, **sizes)
+    ...     ours = b.H_min_kept(distance, 0.1, **sizes)
     ...     print(f"{ours:.1e} for {b.H_min(distance, 0.0, **sizes):.1e}")
     5.8e+03 for 2.6e+05
     5.8e+07 for 2.1e+11
@@ -85,12 +91,13 @@ def gap_bound_kept(
 
 
 def too_few_heads(distance: ArrayLike) -> Array:
-    r"""Fewer heads are too few for Theorem 3's conclusion at this distance; like $\delta^4$.
+    r"""Fewer heads are too few for Theorem 3's conclusion at this distance (Proposition 8).
 
     Label: which of the two words $\pm1$ comes first. Their mean is 0, so that descent from zero
     never moves. Equal heads $(\pm v/\sqrt{2H},w)$ have the margin $\sqrt2\,v\tanh w$ at distance
     $\sqrt{v^2+Hw^2}$, and a loss below $\frac4{13}\log2$ contradicts the theorem with
-    $\eta K=\delta^2/\hat L(\theta)$.
+    $\eta K=\delta^2/\hat L(\theta)$. Small $w$ and $v^2=\delta^2/2$ give
+    $(1-o(1))\,\delta^4/(2m^2)$, with the margin $m=-\log(2^{4/13}-1)$ of that loss.
 
     >>> from attnbook import theory
     >>> theory.multihead.too_few_heads([10.0, 100.0]).round(-2).tolist()
