@@ -180,6 +180,7 @@ export default explorable({
     kit.slider({ key: "c", label: "length of the start", values: [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 16, 20, 25, 30], show: String });
     kit.predict({
       heading: "Before it runs, two predictions",
+      about: ["X"],
       go: "Train",
       asks: [
         {
