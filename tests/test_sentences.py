@@ -305,3 +305,57 @@ def test_a_local_cone_is_not_said_to_keep_training() -> None:
         "proven only from a length of {glue:text}`stays` on",
         "a length of {glue:text}`stays`, where {glue:text}`need` is enough when measured",
     )
+
+
+def test_a_longer_w_helps_only_once_the_best_token_is_well_ahead() -> None:
+    """A token with a small logit and a good score: at first a longer W costs more than it gives."""
+    says("svm/tokens", "once both best tokens are well ahead, a longer $W$ leaves less")
+    scores, logits = np.array([1.0, -1.0, 0.9]), np.array([1.0, 0.9, -10.0])
+
+    def mean(length: float) -> float:
+        s = np.exp(length * (logits - logits.max()))
+        return float(s @ scores / s.sum())
+
+    assert mean(0.2) < mean(0.1), "the best token leads, and the mean score falls"
+    assert mean(60.0) > mean(50.0) > mean(40.0)
+
+
+def test_mixtures_of_tokens_and_their_shares() -> None:
+    """Which mean is shorter, and who loses as the level sinks."""
+    says("svm/many", "The mean of two orthogonal tokens of one length is shorter than either of")
+    short, long = np.array([1.0, 0.0]), np.array([0.0, 10.0])
+    assert np.linalg.norm((short + long) / 2) > np.linalg.norm(short)
+    says("svm/many", "a token loses while it scores more than the mean of the tokens that are kept")
+    found = re.search(r"GAMMA = (\[[^\]]*\])", script("water_filling"))
+    assert found
+    shown = np.array([float(x) for x in found[1].strip("[]").split(",")])
+    for scores in (shown, np.array([1.0, 0.5, 0.45, 0.0])):
+        for curvature in np.arange(0.3, 1.0, 0.05):
+            now, later = (
+                theory.svm.water_filling(scores, c) for c in (curvature, curvature + 1e-4)
+            )
+            kept = now > 0
+            if not ((later > 0) == kept).all():
+                continue
+            above = scores[kept] > scores[kept].mean()
+            assert ((later < now)[kept] == above).all()
+    grows = [theory.svm.water_filling([1.0, 0.5, 0.45, 0.0], c)[1] for c in (0.6, 0.7)]
+    assert grows[1] > grows[0], "token 2 gains with three kept: it scores less than their mean"
+
+
+def test_three_tokens_on_a_line_have_no_independent_differences() -> None:
+    says("svm/margin", "Tokens in general position have independent differences")
+    middle = problems.TokenProblem(
+        X=[[[1.0, 0, 0], [0.0, 0, 0], [-1.0, 0, 0]]], z=[[1.0, 0, 0]], y=[1.0], v=[1.0, 0, 0]
+    )
+    assert middle.d >= middle.T - 1
+    with pytest.raises(svm.InfeasibleMargin):
+        svm.attention_svm(middle, [1])
+    drawn = problems.sphere(n=1, T=3, d=2, trials=50, rng=0)
+    for token in range(3):
+        assert (svm.attention_svm(drawn, np.full((50, 1), token)).status == "optimal").all()
+
+
+def test_the_posited_width_is_above_23() -> None:
+    assert math.ceil(10 * math.log(10)) == 24
+    says("open", "at $n=T=5$ and $d=24$ B.1 holds in")
