@@ -38,7 +38,10 @@ SAMPLES = {
     for each in (
         exercise.number(
             "sample-number", "How long, for $\\ln 100$?", 5.2, unit="$\\eta$",
-            wrong={4.6: "Divide by the margin.", 4.07: "You multiplied: $\\|W\\|$ grows."},
+            wrong={
+                4.6: "Divide by the margin.", 4.07: "You multiplied: $\\|W\\|$ grows.",
+                9.0: "**Twice** *too long*, says `<b>norm</b>`: *half of $R$* & <i>no less</i>.",
+            },
             right="Yes: $\\ln 100 / m$.", hint="A gap of $\\ln 100$.", solution="Divide.",
         ),
         exercise.number("sample-percent", "What share?", 12.0, unit="%", wrong={88.0: "The rest."}),
@@ -96,10 +99,11 @@ def submit(box, kind: str, given: Any) -> None:
         box.locator(f'[data-option="{given}"] > button').click()
 
 
-SHOWN = """async ([address, words]) => {
+SHOWN = r"""async ([address, words]) => {
   const { html } = await import(address);
   const node = document.createElement("p");
-  node.innerHTML = html(words).replace(/`([^`]+)`/g, "<code>$1</code>");
+  const bare = words.replace(/\*\*(.+?)\*\*|\*(.+?)\*/g, "$1$2").replace(/`/g, "");
+  node.innerHTML = html(bare);
   return node.textContent;
 }"""
 
@@ -126,7 +130,9 @@ def judged(page, site: str, name: str, task: dict[str, Any]) -> None:
     for given, verdict, words in answers(task):
         submit(box, task["kind"], given)
         assert box.get_attribute("data-verdict") == verdict, (name, given)
-        assert box.locator(".al-ask-words").inner_text() == said(page, site, words).strip()
+        shown = box.locator(".al-ask-words").inner_text()
+        assert shown == said(page, site, words).strip()
+        assert not re.search(r"[*`$]", shown), "marks of Markdown are rendered, not shown"
     assert box.locator(".al-ask-kept").inner_text() == "solved" or verdict == "wrong"
 
 
@@ -159,6 +165,24 @@ def test_names_are_unique() -> None:
 @pytest.mark.parametrize("name", SAMPLES)
 def test_every_kind_knows_its_answers(sample, site: str, name: str) -> None:
     judged(sample(), site, name, SAMPLES[name].task)
+
+
+MATHJAX = "window.MathJax = { typesetPromise: async (nodes) => { window.alSet = nodes; } };"
+
+
+@pytest.mark.parametrize("script", ["", MATHJAX])
+def test_replies_are_rendered_and_nothing_else_in_them_is(sample, script: str) -> None:
+    """Emphasis, code and formulas inside it; other people's HTML stays text."""
+    box = ready(sample(script=script), "sample-number")
+    submit(box, "number", 9.0)
+    words = box.locator(".al-ask-words")
+    assert words.locator("strong").inner_text() == "Twice"
+    assert words.locator("em").first.inner_text() == "too long"
+    assert words.locator("code").inner_text() == "<b>norm</b>"
+    half = words.locator("em").last.inner_text()
+    assert half == ("half of \\(R\\)" if script else "half of R")
+    assert not words.locator("b").count()
+    assert words.inner_text().endswith("& <i>no less</i>.")
 
 
 @pytest.mark.parametrize(

@@ -82,3 +82,34 @@ def test_a_long_start_keeps_a_locally_optimal_selection_only() -> None:
     assert np.all(ends[0] > 0.99)
     assert ends[1, 0] > 0.99
     assert ends[1, -1] < 0.01
+
+
+SAID = "() => [...document.querySelectorAll('.al-predict')].map((box) => box.innerText).join(' ')"
+MOVED = [  # what the questions are about, another picture, and words of the answers
+    ("first_run", {"t": 200, "then": "stays"}, {"X": [[-1.3, 0.2], [-1.6, -0.8], [-0.9, -0.9],
+     [-0.9, 0.2], [0.5, -0.5], [1.6, 0.7]]}, "So it looks."),
+    ("token_board", {"k": 200, "bet": "ray", "sketch": [0.5] * 21}, {"X": [[[1.6, 0.9],
+     [-0.1, 1.2], [0.2, -0.4], [-0.9, -0.8]], [[1.0, 0.9], [-1, 0.2], [0, -1], [1.5, -0.8]]]},
+     "The length of W is"),
+    ("pick_token", {"k": 240, "hold": "low", "need": 6}, {"X": [[1.4, -1], [1.9, -0.3],
+     [1.9, 0.5], [-1.6, -0.4], [-0.3, -1.0]]}, "Token 4 holds."),
+    ("two_forms", {"k": 240, "guess": 30}, {"z": [[0.4, 1.1], [0.9, -0.1]]}, "apart"),
+    ("phase_plane", {"k": 120, "decides": "length", "sketch": [0.85] * 13}, {"m": [2.0, 2.0]},
+     "keeps both sequences"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "answers", "moved", "words"), MOVED)
+def test_verdicts_fold_when_their_picture_is_changed(
+    explorable, name: str, answers: dict, moved: dict, words: str
+) -> None:
+    """No sentence of the answer speaks of a picture that is no longer there; Reset shows both."""
+    page, root = explorable(name, {"open": 1, **answers})
+    assert words in page.evaluate(SAID).replace("\xa0", " ")
+    page, root = explorable(name, {"open": 1, **answers, **moved})
+    told = page.evaluate(SAID)
+    assert "The picture has been changed since the prediction" in told
+    assert len(told) < 120, "question and verdict are folded"
+    root.get_by_role("button", name="Reset").click()
+    page.wait_for_function(f"() => !({SAID})().includes('has been changed')")
+    assert not root.locator(".al-asked").first.is_hidden()

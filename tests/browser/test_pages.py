@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import functools
 import gzip
+import io
 import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 
 from attnbook import theory
 
@@ -218,3 +221,48 @@ def test_the_lost_find_home(open_page, site: str) -> None:
     page = open_page("404.html")
     page.wait_for_timeout(300)
     assert page.get_attribute("#home", "href") == "/"
+
+
+# What sticks out of the screen and cannot be scrolled into it, and what scrolls without a shade.
+CUT = """() => {
+  const article = document.querySelector(".bd-article");
+  const wide = document.documentElement.clientWidth;
+  const scrolls = (node) => ["auto", "scroll"].includes(getComputedStyle(node).overflowX);
+  const leaves = [...article.querySelectorAll("p, li, td, th, pre, img, svg, mjx-container")]
+    .filter((node) => !node.closest(".al-hidden, .al-ask-hidden, .headerlink, [hidden]"));
+  const reach = (node) => {
+    for (let up = node; up !== article; up = up.parentElement) if (scrolls(up)) return true;
+    return false;
+  };
+  const out = (node) => node.getBoundingClientRect().right > wide + 1;
+  const cut = leaves.filter((node) => out(node) && !reach(node));
+  const SHADED = '.al-figure-frame, mjx-container[display="true"], .highlight pre';
+  const bare = [...article.querySelectorAll(SHADED)]
+    .filter((node) => node.clientWidth && node.scrollWidth > node.clientWidth + 8)
+    .filter((node) => !getComputedStyle(node).backgroundImage.includes("gradient"));
+  return [cut, bare].map((nodes) => nodes.map((node) => node.outerHTML.slice(0, 80)));
+}"""
+
+
+def edge(box) -> float:
+    """How light the right edge of an element is, from 0 to 255."""
+    shown = Image.open(io.BytesIO(box.screenshot())).convert("L")
+    return float(np.asarray(shown)[:, -6:].mean())
+
+
+@pytest.mark.parametrize("page", ["norms", "local", "real"])
+def test_what_a_phone_cuts_can_be_scrolled_and_says_so(open_page, page: str) -> None:
+    shown = open_page(f"book/svm/{page}.html", width=390, reduced_motion="reduce")
+    shown.wait_for_function("() => window.MathJax?.startup?.promise")
+    shown.evaluate("() => MathJax.startup.promise")
+    cut, bare = shown.evaluate(CUT)
+    assert not cut
+    assert not bare
+    if page == "local":  # its one figure fits: it is no longer stretched beyond the screen
+        assert shown.locator(".al-figure-frame").evaluate("(n) => n.scrollWidth <= n.clientWidth")
+        return
+    figure = shown.locator(".al-figure-frame").last
+    figure.scroll_into_view_if_needed()
+    more = edge(figure)
+    figure.evaluate("(node) => { node.scrollLeft = node.scrollWidth; }")
+    assert edge(figure) > more + 20, "the shade is seen where there is more, and only there"

@@ -179,3 +179,13 @@ def test_theorem_3_has_the_numbers_of_the_ledger(open_page, site) -> None:
         run = optim.train(model, PROBLEM, rule, 300, params={"W": W}, record=kept)
         total = float((run.history["grad_norm"][:-1] ** 2).sum())
         assert here["sum"] == pytest.approx(total, rel=1e-9)
+
+
+def test_the_reply_gives_the_angles_of_the_read_out(shown) -> None:
+    """At the same step of the same runs, and it says at which."""
+    _, root = shown("first_step", {"c": 0.5, "k": 150, "open": 1, "ends": "long", "sketch": []})
+    reply = root.locator(".al-verdict").inner_text()
+    assert "At step 150" in reply
+    for length in (0.5, 3.0):
+        _, root = shown("first_step", {"c": length, "k": 150, "open": 2})
+        assert f"{float(root.get_attribute('data-angle')):.0f}°" in reply

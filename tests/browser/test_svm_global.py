@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from urllib.parse import quote
 
@@ -182,3 +183,22 @@ def test_theorem_4s_failure_has_attnlabs_numbers(evaluate) -> None:
         assert fade[0][1] == pytest.approx(w[1] / w[0], rel=1e-6)
         theta = theory.svm.opposing_threshold(gram)
         assert judged["situation"]["theta"] == pytest.approx(theta)
+
+
+OVERLAPS = """(root) => {
+  const texts = [...root.querySelectorAll(".al-features text")];
+  const boxes = texts.map((text) => [text.textContent, text.getBoundingClientRect()]);
+  const beside = (a, b) => a.right <= b.left || b.right <= a.left;
+  const above = (a, b) => a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+  return boxes.flatMap(([one, a], i) => boxes.slice(0, i)
+    .filter(([, b]) => !beside(a, b) && !above(a, b)).map(([two]) => `${one} over ${two}`));
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_both_regions_of_features_have_whole_labels(explorable, width: int) -> None:
+    _, root = explorable("phase_plane", {"open": 2}, width=width)
+    told = " ".join(root.locator(".al-features text").all_text_contents())
+    for sequence in (1, 2):
+        assert re.search(rf"sequence {sequence} can be lost", told), told
+    assert not root.evaluate(OVERLAPS)

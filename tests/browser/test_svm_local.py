@@ -161,3 +161,52 @@ def test_theorem_7_has_the_numbers_of_the_ledger(open_page, site) -> None:
         assert low <= push <= high
         leads = theory.svm.token_margins(PROBLEM, V, [3])[0]
         np.testing.assert_allclose(here["vMargins"][0], leads, atol=1e-6)
+
+
+def centre(grip) -> tuple[float, float]:
+    box = grip.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def test_a_press_selects_a_token_and_a_drag_moves_it(shown) -> None:
+    """As "Break it" asks: token 4 stays selected while token 5 is dragged above its score."""
+    page, root = shown("pick_token", {"pick": 3, "c": 12, "k": 240, "open": 2})
+    assert root.get_attribute("data-local") == "true"
+    x, y = centre(root.locator("[data-handle=x4]"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    for part in (0.5, 1.0):
+        page.mouse.move(x, y + part * (centre(root.locator("[data-handle=x3]"))[1] - y))
+    page.mouse.up()
+    assert root.get_attribute("data-pick") == "3", "the drag selected another token"
+    assert root.get_attribute("data-local") == "false"
+    assert root.locator(".al-readout").inner_text().startswith("Token 4 scores")
+    page.mouse.click(*centre(root.locator("[data-handle=x4]")))
+    assert root.get_attribute("data-pick") == "4"
+
+
+def test_the_cone_promises_no_more_than_the_theorem(shown, open_page, site) -> None:
+    """From R of (74) on the cone holds no rest; staying is proven from Lemma 14's radius on."""
+    margin = svm.attention_svm(PROBLEM, [3])
+    cone = theory.svm.local_constants(PROBLEM, margin.W, [3])
+    script = """async (site) => {
+      const local = await import(`${site}/explorables/kit/local.js`);
+      const problem = local.problemOf(local.FIVE.X[0]);
+      const cone = local.localConstants(problem, [3], local.selected(problem, [3]));
+      return [1, 0.5, 0.1].map((part) => local.stayRadius(problem, cone, part * cone.mu));
+    }"""
+    for part, got in zip((1, 0.5, 0.1), open_page("404.html").evaluate(script, site), strict=True):
+        epsilon = part * float(cone.mu)
+        own = theory.svm.lemma_14_radius(PROBLEM, cone, epsilon / (1 - epsilon))
+        assert got == pytest.approx(float(own), rel=1e-5)
+        assert got > 1e6 * cone.radius
+    size = 1.1 * float(cone.radius)
+    u = (size * margin.W[:, 0] / margin.norm).round(2).tolist()
+    _, root = shown("start_map", {"u": u, "scale": "far", "open": 2})
+    assert root.get_attribute("data-inside") == "true"
+    words = root.inner_text()
+    assert "inside the cone without a place of rest" in words
+    assert "never leaves it is proven from length 3.4 · 10⁸ on" in words
+    assert "no rest here" in root.locator("svg").first.inner_html()
+    for promise in ("sure of", "sure to", ">proven<"):
+        assert promise not in root.inner_html(), promise

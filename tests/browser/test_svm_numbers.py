@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from attnbook import widgets
 from attnlab import models, optim, svm
+
+HTML = Path(__file__).resolve().parents[2] / "_build" / "html"
 
 
 def given(problem) -> dict[str, object]:
@@ -121,3 +125,18 @@ def test_nuclear_margins(kernel) -> None:
         assert np.linalg.norm(W, "nuc") == pytest.approx(goal.norm, rel=1e-3)
         values = np.linalg.svd(W)[1]
         assert (values > 1e-4 * values[0]).sum() == goal.rank
+
+
+@pytest.mark.parametrize(
+    ("eps", "said"), [(None, "program A is about 30 degrees off"), (0, "about 55 degrees away")]
+)
+def test_the_page_says_where_the_pictures_program_ends(
+    explorable, eps: float | None, said: str
+) -> None:
+    """In round figures: the last digits of sums decide, and browsers may add otherwise."""
+    state = {"open": 2} if eps is None else {"open": 2, "eps": eps}
+    _, root = explorable("arithmetic", state)
+    angle = json.loads(root.get_attribute("data-angles"))[0]
+    assert angle == pytest.approx(float(re.search(r"\d+", said)[0]), abs=5)
+    text = (HTML / "book" / "svm" / "numbers.html").read_text("utf-8")
+    assert said in " ".join(re.sub(r"<[^>]+>", "", text).split())

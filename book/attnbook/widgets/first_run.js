@@ -41,7 +41,7 @@ const goalOf = (problem) => (kept.goal ||= attentionSVM(problem));
 const angle = (W, goal) => (norm(W) && goal.status === "optimal" ? (Math.acos(Math.min(1, cosine(W, goal.W))) * 180) / Math.PI : null);
 
 const SAY = {
-  stays: "Everybody’s answer.",
+  stays: "So it looks.",
   spreads: "Something does happen.",
   moves: "Right.",
   wanders: "It does move, once.",
@@ -163,12 +163,13 @@ export default explorable({
     kit.predict({
       parent: asked,
       heading: "",
+      about: ["X"],
       go: "Let it run on",
       start: () => play(PAUSE, STEPS, 5),
       over: (state) => state.t >= STEPS,
       asks: [{
         kind: "choice", key: "then",
-        question: "After 60 steps token F has all the attention, and the loss has stopped falling. Let it run 140 steps more: what happens?",
+        question: "After 60 steps token F has nearly all the attention, and the loss hardly falls any more. Let it run 140 steps more: what happens?",
         options: [["stays", "Nothing. It has settled on F."], ["spreads", "Attention spreads out again."], ["moves", "It leaves F for another token, and stays there."], ["wanders", "It goes from token to token, and never settles."]],
         right: () => "moves",
         say: (mine, state) => {
@@ -176,7 +177,6 @@ export default explorable({
           const best = optimal(problemOf(state))[0];
           const low = Math.min(...all.map((f) => f.s[best]));
           const turn = all.findIndex((f, k) => k > PAUSE && f.s[best] > 0.5);
-          if (turn < 0) return "With the tokens where you put them, the best one does not take over in 200 steps.";
           return `${mine ? `${SAY[mine]} ` : ""}The best token, ${name(best)}, falls to ${(100 * low).toFixed(2)} % of the attention, overtakes at step ${turn}, and keeps it. What looked settled was a plateau: the direction of $W$ was still turning to the dashed line, which a small convex problem gives without any training. Drag the tokens: where must it go now?`;
         },
       }],

@@ -66,13 +66,13 @@ const LONG = 6 * SHORT;
 
 const ended = new Map();
 const end = (length) => {
-  if (!ended.has(length)) ended.set(length, angle2(follow(TRAP, FIRST.map((x) => length * x), ETA, 300).pop(), GOAL.u).toFixed(0));
+  if (!ended.has(length)) ended.set(length, angle2(runOf(length, 0, STEPS)[STEPS], GOAL.u).toFixed(0));
   return ended.get(length);
 };
 
 function sayEnds(need) {
   const { c, s } = needed();
-  const facts = `The short run ends with sequence 2 on its wrong token, ${end(SHORT)}° from max margin and turning away; the long one keeps all three, at ${end(LONG)}°. The two fates part at a first step of length ${c.toFixed(1)}, where token 1 of sequence 2 starts with ${percent(Math.round(1000 * s) / 1000)}.`;
+  const facts = `At step ${STEPS} the short run has sequence 2 on its wrong token, is ${end(SHORT)}° from max margin and turns away; the long one keeps all three, at ${end(LONG)}°. With further steps of length ${ETA} the two fates part at a first step of length ${c.toFixed(1)}, where token 1 of sequence 2 starts with ${percent(Math.round(1000 * s) / 1000)}.`;
   return {
     same: `Far from it. ${facts}`,
     short: `The other way round. ${facts}`,
@@ -88,7 +88,7 @@ function saySketch(mine) {
   if (!mine) return `The best token of sequence 2: ${facts}.`;
   const end = mine[mine.length - 1];
   const high = Math.max(...mine);
-  if (end > 0.6) return `You trusted the ranking and the falling loss, as nearly everybody does. The loss does fall at every step. But the token: ${facts}.`;
+  if (end > 0.6) return `You trusted the ranking and the falling loss. The loss does fall at every step. But the token: ${facts}.`;
   if (end > 0.2) return `You expected a draw. There is none: ${facts}.`;
   if (high > 0.8) return `You saw both halves: ${facts}.`;
   return `You saw the end, but not the climb before it: ${facts}.`;

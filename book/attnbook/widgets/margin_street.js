@@ -179,6 +179,7 @@ export default explorable({
 
     kit.predict({
       heading: "Before $W$ is shown, two predictions",
+      about: ["X"],
       go: "Show $W$",
       asks: [
         {
@@ -204,8 +205,6 @@ export default explorable({
             return [[Math.min(150, Math.max(8, state.angle)), Math.max(0.08, now - 0.2), `${state.angle}°: ${size(solved(state)).toFixed(2)}`]];
           },
           say: (mine, state) => {
-            const fresh = JSON.stringify(state.X) === JSON.stringify(kit.initial.X);
-            if (!fresh) return "";
             const { ys } = margins(state);
             const [low, high] = [ys[0].toFixed(2), ys[ys.length - 1].toFixed(2)];
             const what = `Equal queries give ${low}, opposite ones ${high}. What $W$ learns about $z_1$ it does to $-z_1$ with the opposite sign, and these two sequences want opposite things: their best tokens lie on different sides.`;

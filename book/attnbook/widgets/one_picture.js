@@ -23,7 +23,7 @@ export default explorable({
     const n = kit.data("attention").shape[1];
     const d = kit.data("W").shape[1];
     const ways = WAYS.map((_, i) => kit.list("cosines", i));
-    const [tangent, saturated] = kit.list("bounds");
+    const [mean, saturated] = kit.list("bounds");
     const optimal = kit.list("optimal");
     const last = steps.length - 1;
     const at = (state) => (kit.opened ? state.k : 0);
@@ -37,8 +37,8 @@ export default explorable({
       x: { range: [1, steps[last]], log: true, label: "step" }, y: { range: [0.5, 1.04], ticks: [0.5, 0.6, 0.7, 0.8, 0.9, 1] },
       told: (state) => (kit.opened ? `Step ${steps[at(state)]}: ${WAYS.map(([, words], i) => `cosine with the ${words} ${fixed(ways[i][at(state)], 3)}`).join(", ")}` : "Cosines during training, not yet shown."),
       areas: () => (kit.opened ? [
-        { from: 1, to: tangent, colour: "nuc", name: "near zero" },
-        { from: tangent, to: saturated, colour: "other", name: "choosing" },
+        { from: 1, to: mean, colour: "nuc", name: "near zero" },
+        { from: mean, to: saturated, colour: "other", name: "choosing" },
         { from: saturated, to: steps[last], colour: "fro", name: "far out" },
       ] : []),
       lines: (state) => (kit.opened ? WAYS.map(([colour, name], i) => ({

@@ -82,12 +82,13 @@ class PickToken(Explorable):
 class StartMap(Explorable):
     r"""Every start of one query as a point of a plane, coloured by the token where training ends.
 
-    The data are those of `PickToken`; the cone of Theorem 7 is drawn with its proven constants.
+    The data are those of `PickToken`; the cone in which Theorem 7 leaves no
+    place of rest is drawn with the paper's constants.
 
     Returns:
         A widget.
 
-    Reference: svm, Theorem 7, equations 67 and 74.
+    Reference: svm, Theorem 7, equations 67, 74 and 80.
     """
 
     name = "start_map"

@@ -68,7 +68,10 @@ class OnePicture(Explorable):
             for way in (first, tangent, goal)
         ]
         moved, tangents = changes(model, problem, W)
-        self.near, self.far = regimes(problem, history["step"], moved, tangents, attention)
+        self.near, self.far = regimes(problem, history["step"], attention)
+        size = np.linalg.norm(moved[1:], axis=1)
+        off = np.linalg.norm(moved - tangents, axis=1)[1:] / size
+        self.error = float(off[history["step"][1:] <= self.near].max())
         super().__init__(
             arrays={
                 "steps": history["step"],
@@ -93,13 +96,11 @@ def changes(model: models.Attention, problem: TokenProblem, W: Any) -> tuple[Any
     return np.array(moved), np.array(tangents)
 
 
-def regimes(
-    problem: TokenProblem, steps: Any, moved: Any, tangents: Any, attention: Any
-) -> tuple[int, int]:
-    """The step up to which the tangent model is off by a fifth at most, and from which every best
-    token has 99 % of its attention.
+def regimes(problem: TokenProblem, steps: Any, attention: Any) -> tuple[int, int]:
+    """The step up to which no attention weight is more than a tenth away from 1/T, and the step
+    from which every best token has 99 % of its attention.
     """
-    off = np.linalg.norm(moved - tangents, axis=1) > 0.2 * np.linalg.norm(moved, axis=1)
+    off = np.abs(attention - 1.0 / problem.T).max(axis=(1, 2)) > 0.1
     best = np.take_along_axis(attention, problem.optimal[None, :, None], axis=-1)[..., 0]
     return int(steps[np.argmax(off) - 1]), int(steps[np.argmax(best.min(axis=1) > 0.99)])
 

@@ -158,7 +158,7 @@ export default explorable({
             circle(...at([-0.5, 0]), unit / 2, { class: "al-fill-violation", "fill-opacity": 0.13 }),
             line(at([-1, 0])[0], 0, at([-1, 0])[0], h, { class: "al-stroke-violation", "stroke-width": 1.5 }),
             ["here", "sequence 2", "can be lost"].map((words, k) => text(6, h - 41 + 16 * k, words, { class: "al-small al-text-violation" })).join(""),
-            text(...at([-0.92, 0.62]), "here sequence 1", { class: "al-small al-text-violation" }));
+            ["here", "sequence 1", "can be lost"].map((words, k) => text(at([-0.5, 0])[0], at([0, -0.5])[1] + 16 * (k + 1), words, { class: "al-small al-text-violation", "text-anchor": "middle" })).join(""));
         }
         inner += line(0, O[1], w, O[1], { class: "al-axis" }) + line(O[0], 0, O[0], h, { class: "al-axis" });
         const [a, b] = [at(FIRST), at(state.f)];
@@ -199,6 +199,7 @@ export default explorable({
 
     kit.predict({
       heading: "Both best tokens lead. Where will training take them?",
+      about: ["f", "gap", "m"],
       go: "Train",
       start: () => { kit.set({ k: 0 }); row.querySelector(".al-play").click(); },
       over: (state) => state.k >= 60,
@@ -237,7 +238,7 @@ export default explorable({
             const fact = `from step ${half} on its wrong token leads, and at step 60 the best one has ${percent(truth[60])}`;
             if (!mine) return `Sequence 2 is lost: ${fact}.`;
             const end = mine[mine.length - 1];
-            if (end > 0.6) return `You drew what anyone would: the better token leads, so it wins. But ${fact}. It never comes back.`;
+            if (end > 0.6) return `The better token leads, and you let it win. But ${fact}. It never comes back.`;
             if (end > 0.2) return `You were suspicious, and not enough: ${fact}.`;
             return `You saw it fall: ${fact}. It never comes back.`;
           },

@@ -113,14 +113,10 @@ export default explorable({
       told: (state) => { const here = now(state); return `Five tokens in the plane, step ${here.k}: ${here.s.map((p, t) => `token ${t + 1} scores ${signed(here.gamma[t])} and has ${percent(p)} of the attention`).join(", ")}.`; },
       points: (state) => state.X.map(([x, y], t) => ({ key: `x${t}`, x, y, label: `token ${t + 1}${state.pick === t ? ", where training starts" : ""}`, link: `tok1${t + 1}` })),
       move: (key, x, y) => {
-        const t = Number(key[1]);
-        const patch = { pick: t };
-        if (kit.opened) {
-          const X = structuredClone(kit.state.X);
-          X[t] = [Math.round(x * 100) / 100, Math.round(y * 100) / 100];
-          patch.X = X;
-        }
-        kit.set(patch);
+        if (!kit.opened) return;
+        const X = structuredClone(kit.state.X);
+        X[Number(key[1])] = [Math.round(x * 100) / 100, Math.round(y * 100) / 100];
+        kit.set({ X });
       },
       draw: (state, at, { w }) => {
         const here = now(state);
@@ -152,9 +148,13 @@ export default explorable({
         return inner;
       },
     });
-    shown.host.addEventListener("click", (event) => { // a press without a drag chooses, too
+    // A press selects a token, with a finger or a key (whose click has detail 0); a drag does not.
+    let pressed = [0, 0];
+    shown.host.addEventListener("pointerdown", (event) => { pressed = [event.clientX, event.clientY]; });
+    shown.host.addEventListener("click", (event) => {
       const grip = event.target.closest?.("[data-handle]");
-      if (grip) kit.set({ pick: Number(grip.dataset.handle[1]) });
+      const dragged = event.detail > 0 && Math.hypot(event.clientX - pressed[0], event.clientY - pressed[1]) > 4;
+      if (grip && !dragged) kit.set({ pick: Number(grip.dataset.handle[1]) });
     });
     const bars = document.createElement("div");
     side.append(bars);
@@ -180,6 +180,7 @@ export default explorable({
     kit.slider({ key: "c", label: "length of the start", values: [0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 10, 12, 16, 20, 25, 30], show: String });
     kit.predict({
       heading: "Before it runs, two predictions",
+      about: ["X"],
       go: "Train",
       asks: [
         {
@@ -200,7 +201,7 @@ export default explorable({
       const nearest = here.goal ? here.goal.support[0].map((on, t) => (on ? t : -1)).filter((t) => t >= 0) : [];
       if (!here.goal) {
         kit.say(`No W puts token ${state.pick + 1} first: it has no max-margin direction.`);
-        Object.assign(kit.el.dataset, { local: "none", stays: "none" });
+        Object.assign(kit.el.dataset, { local: "none", stays: "none", pick: String(state.pick) });
         return;
       }
       if (!here.opened) {

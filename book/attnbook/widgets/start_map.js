@@ -1,17 +1,18 @@
 // Every start W of one query is a point of this plane. Its colour says on which token training ends;
-// the cone that Theorem 7 is sure of is drawn into it.
+// the cone in which Theorem 7 leaves no place of rest is drawn into it.
 
 import { explorable, python } from "./kit/kit.js";
-import { FIVE, endsAt, localConstants, problemOf, selected } from "./kit/local.js";
+import { FIVE, endsAt, localConstants, problemOf, selected, stayRadius } from "./kit/local.js";
 import { angle2, attentionAt, follow, size2, unit2 } from "./kit/prompt.js";
-import { circle, group, label, line, path, percent, rect, tag, text } from "./kit/view.js";
+import { circle, group, label, line, path, percent, power, rect, tag, text } from "./kit/view.js";
 import { attentionBars, axes, plane } from "./kit/views.js";
 
 const HOLDS = 3;
 const PROBLEM = problemOf(FIVE.X[0]);
 const GOAL = selected(PROBLEM, [HOLDS]);
 const BEST = selected(PROBLEM, [2]);
-const SURE = localConstants(PROBLEM, [HOLDS], GOAL);
+const CONE = localConstants(PROBLEM, [HOLDS], GOAL); // no place of rest in it
+const STAYS = stayRadius(PROBLEM, CONE, CONE.mu / 2); // epsilon of the proof is below mu / 2
 const WAY = unit2(GOAL.u);
 const RANGES = { near: 12, far: 36 };
 const COLUMNS = 54;
@@ -68,7 +69,7 @@ export default explorable({
       if (memo.u === state.u && memo.opened === kit.opened) return memo;
       const run = follow(PROBLEM, state.u, 0.25, kit.opened ? 400 : 0);
       const s = attentionAt(PROBLEM, state.u)[0];
-      memo = { u: state.u, opened: kit.opened, run, s, end: lead(attentionAt(PROBLEM, run[run.length - 1])[0]), inside: size2(state.u) >= SURE.radius && Math.cos((angle2(state.u, WAY) * Math.PI) / 180) >= 1 - SURE.mu };
+      memo = { u: state.u, opened: kit.opened, run, s, end: lead(attentionAt(PROBLEM, run[run.length - 1])[0]), inside: size2(state.u) >= CONE.radius && Math.cos((angle2(state.u, WAY) * Math.PI) / 180) >= 1 - CONE.mu };
       return memo;
     };
     const grounds = {};
@@ -116,14 +117,14 @@ export default explorable({
           const ray = (way, name, dx) => group({ "data-mark": "fro" }, line(...at([0, 0]), ...at(way.map((v) => 3 * r * v)), { class: "al-stroke-fro", "stroke-width": 1.8, "stroke-dasharray": "8 6" }))
             + text(at(way.map((v) => 0.56 * r * v))[0] + dx, at(way.map((v) => 0.56 * r * v))[1], name, { class: "al-small al-halo-text al-text-fro", "text-anchor": dx < 0 ? "end" : "start" });
           let inner = (kit.opened ? ground(state.scale, at, w) : "") + axes(at, x, y) + ray(WAY, w < 430 || state.scale === "far" ? "" : "direction of token 4", -8) + ray(unit2(BEST.u), "of token 3", 8);
-          const half = Math.acos(1 - SURE.mu);
+          const half = Math.acos(1 - CONE.mu);
           const turn = (t, R) => [R * (WAY[0] * Math.cos(t) - WAY[1] * Math.sin(t)), R * (WAY[0] * Math.sin(t) + WAY[1] * Math.cos(t))];
-          const arc = Array.from({ length: 9 }, (_, k) => turn(half * (k / 4 - 1), SURE.radius));
+          const arc = Array.from({ length: 9 }, (_, k) => turn(half * (k / 4 - 1), CONE.radius));
           const outer = [turn(half, 4 * r), turn(-half, 4 * r)];
-          if (SURE.radius < 1.2 * r) {
+          if (CONE.radius < 1.2 * r) {
             inner += tag("path", { d: [...arc, ...outer].map((p, k) => `${k ? "L" : "M"}${at(p).map((v) => v.toFixed(1)).join(",")}`).join("") + "z", class: "al-fill-bound al-stroke-bound", "fill-opacity": 0.45, "data-mark": "bound" });
-            const tip = at(turn(half, SURE.radius * 1.02));
-            inner += text(tip[0] - 4, tip[1] + 24, "proven", { class: "al-label al-halo-text al-text-bound", "text-anchor": "end" });
+            const tip = at(turn(half, CONE.radius * 1.02));
+            inner += text(tip[0] - 4, tip[1] + 24, "no rest here", { class: "al-label al-halo-text al-text-bound", "text-anchor": "end" });
           }
           if (kit.opened) inner += group({ "data-mark": "trained" }, path(here.run.map(at), { class: "al-curve al-stroke-trained" }));
           const P = at(here.u);
@@ -152,7 +153,7 @@ export default explorable({
     attentionBars(kit, { parent: bars, row: (state) => ({ s: now(state).s, kind: (t) => (t === 2 ? "best" : GOAL.support[0][t] ? "rival" : "other"), seq: 1 }) });
     const key = document.createElement("div");
     side.append(key);
-    key.innerHTML = [["best", "ends on token 3, the best"], ["trained", "ends on token 4, a worse one"], ["bound", "the cone of Theorem 7: sure to stay"]].map(([name, words]) =>
+    key.innerHTML = [["best", "ends on token 3, the best"], ["trained", "ends on token 4, a worse one"], ["bound", "the cone of Theorem 7: no place of rest"]].map(([name, words]) =>
       `<p class="al-keyline"><span class="al-keyswatch al-keyswatch-${name}"></span>${words}</p>`).join("");
     kit.choice({ key: "scale", label: "show lengths", options: [["near", "up to 12"], ["far", "up to 36"]] });
     kit.predict({
@@ -163,7 +164,7 @@ export default explorable({
         question: "Training may begin anywhere in this picture (lengths up to 12). What share of the starts ends on token 4, the second worst?",
         say: (mine) => {
           const is = Math.round(100 * share());
-          const tail = `${is} % of the starts in this picture end on token 4. Theorem 7 vouches for none of them: its cone begins at length ${SURE.radius.toFixed(1)}.`;
+          const tail = `${is} % of the starts in this picture end on token 4. Theorem 7 vouches for none of them: that training stays in its cone is proven from a length of ${power(STAYS)} on.`;
           if (mine === null) return tail;
           return `${Math.abs(mine - is) <= 4 ? "Very near." : mine < is ? "More than that." : "Fewer, but still many."} ${tail}`;
         },
@@ -177,7 +178,7 @@ export default explorable({
         kit.say(`The start has length ${size2(here.u).toFixed(1)} and gives token 4 ${percent(here.s[HOLDS])} of the attention.`);
         return;
       }
-      kit.say(`The start has length ${size2(here.u).toFixed(1)}, is ${angle2(here.u, WAY).toFixed(0)}° from the direction of token 4, and gives it ${percent(here.s[HOLDS])} of the attention. Training ends on token ${here.end + 1}. The start is ${here.inside ? "inside" : "outside"} the cone that Theorem 7 is sure of (${((Math.acos(1 - SURE.mu) * 180) / Math.PI).toFixed(1)}° wide to each side, from length ${SURE.radius.toFixed(1)} on).`);
+      kit.say(`The start has length ${size2(here.u).toFixed(1)}, is ${angle2(here.u, WAY).toFixed(0)}° from the direction of token 4, and gives it ${percent(here.s[HOLDS])} of the attention. Training ends on token ${here.end + 1}. The start is ${here.inside ? "inside" : "outside"} the cone without a place of rest (${((Math.acos(1 - CONE.mu) * 180) / Math.PI).toFixed(1)}° wide to each side, from length ${CONE.radius.toFixed(1)} on). That training never leaves it is proven from length ${power(STAYS)} on.`);
       Object.assign(kit.el.dataset, { end: String(here.end), inside: String(here.inside), filled: String(mapOf(state.scale).done) });
     };
   },

@@ -52,7 +52,7 @@ function saySketch(mine) {
   let told;
   if (early < 0.17 && end > 0.85) told = `You saw the fall coming, and the return: ${truth}.`;
   else if (early < 0.17) told = `You saw the fall: ${truth}. But it comes back and takes everything, where your line ends at ${percent(end)}.`;
-  else if (end > 0.85) told = `Your end is right. Your beginning is what nearly everybody draws, a rise from the start. Yet ${truth}: it loses before it wins.`;
+  else if (end > 0.85) told = `Your end is right. You drew a rise from the start. Yet ${truth}: it loses before it wins.`;
   else told = `Your line ends at ${percent(end)}. The token ends with everything, and before that it nearly vanishes: ${truth}.`;
   return `${told} On average your line is ${Math.round(100 * off)} points from what happened.`;
 }
@@ -188,6 +188,7 @@ export default explorable({
       kit.predict({
         heading: "Before it runs, two predictions",
         after: "Two predictions",
+        about: ["X", "z", "form"],
         go: "Train",
         asks: [
           {

@@ -66,7 +66,6 @@ export default explorable({
       return cached;
     };
     const step = (state) => TIMES[state.step];
-    const known = JSON.stringify(kit.initial.X);
 
     const grid = kit.row("al-grid-balls");
     const cell = (name = "") => { const node = document.createElement("div"); node.className = name; grid.append(node); return node; };
@@ -153,6 +152,7 @@ export default explorable({
 
     kit.predict({
       heading: "Before $K$ and $Q$ are trained",
+      about: ["X"],
       go: "Train both",
       start: () => kit.set({ step: TIMES.length - 1 }),
       asks: [
@@ -187,7 +187,7 @@ export default explorable({
           truth: (state) => at_(state).goals?.nuc || [0, 0],
           say: (mine, state) => {
             const { goals, scaledKQ } = at_(state);
-            if (JSON.stringify(state.X) !== known || !goals) return "";
+            if (!goals) return "";
             const last = scaledKQ[STEPS];
             const off = Math.abs(Math.atan2(last[1], last[0]) - Math.atan2(goals.nuc[1], goals.nuc[0])) * 180 / Math.PI;
             const what = `It heads for (0, ${goals.nuc[1].toFixed(2)}), where $a$ is exactly 0, and is ${off.toFixed(1)}° away at the end of this run. Scores are read off the first coordinate alone; attention ends up reading the second alone.`;

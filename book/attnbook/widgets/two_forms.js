@@ -26,7 +26,7 @@ function asked() {
 
 function say(mine) {
   const { between, bound } = asked();
-  const truth = `After ${STEPS} steps they are ${degrees(between)} apart, and they stay apart: the two directions that they go to are ${degrees(bound)} apart.`;
+  const truth = `After ${STEPS} steps they are ${degrees(between)} apart, and they stay apart if each reaches the max-margin direction of its norm: these two are ${degrees(bound)} apart.`;
   if (mine === null) return truth;
   const off = Math.abs(mine - between);
   if (mine < 10) return `Nearly the same, you said, as it should be for two ways to write one map. ${truth} Training still tells them from each other.`;
@@ -123,7 +123,7 @@ export default explorable({
     kit.draws.push(() => { bar.hidden = !kit.opened; });
     let seen = false;
     kit.predict({
-      heading: "Before they run", after: "Your prediction", go: "Train both",
+      heading: "Before they run", after: "Your prediction", go: "Train both", about: ["X", "z"],
       asks: [{
         kind: "number", key: "guess", min: 0, max: 90, step: 1, show: degrees, say, truth: () => asked().between,
         question: `Both start (almost) at 0, see the same two sequences and take ${STEPS} normalized steps. Both end with all their attention on the same tokens. At which angle to each other do the matrices $W$ and $KQ^\\top$ point then?`,

@@ -1,4 +1,5 @@
-// Cosines of the words of real texts, and how many pairs pass the line of Assumption 1.
+// Cosines of the words of real texts, and how many pairs pass the line of Assumption 1, which
+// bounds them in absolute value.
 
 import { explorable, fixed } from "./kit/kit.js";
 import { percent, power } from "./kit/view.js";
@@ -35,17 +36,17 @@ export default explorable({
     const at = (state, size) => shareAt(size, thresholds, shares(state));
     const row = kit.row();
     const density = kit.chart({ label: "histogram of cosines", title: "cosines of pairs, share of each bin", x: { range: [-0.4, 0.8], label: "cosine" }, y: { range: [0, 0.2] } }, row);
-    const below = kit.chart({ label: "share of pairs below a line", title: "share of pairs below a line", x: { range: [1e-5, 1], log: true, label: "the line" }, y: { range: [0, 1] } }, row);
+    const below = kit.chart({ label: "share of pairs with an absolute cosine below a line", title: "share of pairs with |cosine| below a line", x: { range: [1e-5, 1], log: true, label: "the line" }, y: { range: [0, 1] } }, row);
     kit.predict({
       heading: "Before you see the pairs", go: "Show them",
       asks: [{
         kind: "choice", key: "share",
-        question: "Two words of one film review, each a vector of 384 numbers. For a training on twenty texts of twelve words each, Assumption 1 asks that all cosines stay below a line. What share of pairs does?",
+        question: "Two words of one film review, each a vector of 384 numbers. For a training on twenty texts of twelve words each, Assumption 1 asks that the cosines of all pairs stay, in absolute value, below a line. What share of pairs does?",
         options: WORST.map((value, k) => [k, k < WORST.length - 1 ? `about ${Math.round(value * 100)} %` : "1 % or less"]),
         right: () => 3 - [...WORST].reverse().findIndex((value) => at({ of: 0, pairs: 0 }, lineOf(20, 12)) <= value * 1.5),
         say: () => {
           const one = { of: 0, pairs: 0 };
-          return `${percent(at(one, 0.1))} of the cosines are below .1, which looks nearly orthogonal to the eye, and to the paper's Figure 10. The assumption's line for that training is ${power(lineOf(20, 12))}, and ${fixed(100 * at(one, lineOf(20, 12)), 2)} % of the pairs are below it.`;
+          return `${percent(at(one, 0.1))} of the cosines are below .1 in absolute value, which looks nearly orthogonal to the eye, and to the paper's Figure 10. The assumption's line for that training is ${power(lineOf(20, 12))}, and ${fixed(100 * at(one, lineOf(20, 12)), 2)} % of the pairs are below it.`;
         },
       }],
     });
@@ -76,7 +77,7 @@ export default explorable({
       density.end();
       below.end();
       kit.say(kit.opened
-        ? `${SETS[state.of]}, ${PAIRS[state.pairs]}: ${percent(at(state, 0.1))} of the cosines are below .1. For ${state.n} texts of ${state.T} words Assumption 1's line is ${power(size)}, and ${fixed(100 * at(state, size), 2)} % are below it.`
+        ? `${SETS[state.of]}, ${PAIRS[state.pairs]}: ${percent(at(state, 0.1))} of the cosines are below .1 in absolute value. For ${state.n} texts of ${state.T} words Assumption 1's line is ${power(size)}, and ${fixed(100 * at(state, size), 2)} % are below it.`
         : "Cosines of pairs of words; the line of the assumption is dashed.");
       kit.el.dataset.line = String(size);
       kit.el.dataset.share = kit.opened ? String(at(state, size)) : "";

@@ -15,16 +15,29 @@ const make = (name, attributes = {}, ...children) => {
   return node;
 };
 
-// Words with mathematics between dollars into a node; MathJax sets it where the page has it.
+// Words with $formulas$, `code`, *emphasis* and **strong emphasis** as HTML, by the rules of
+// `rich` in exercise/_record.py. Everything else is escaped. `formula` writes a formula.
+const MARKED = /\$([^$]+)\$|`([^`]+)`|\*\*(.+?)\*\*|\*(.+?)\*/;
+const escaped = (words) => words.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+function rich(words, formula) {
+  const found = MARKED.exec(words);
+  if (!found) return html(words);
+  const [whole, tex, code, strong, lean] = found;
+  const marked = tex !== undefined ? formula(tex)
+    : code !== undefined ? `<code>${escaped(code)}</code>`
+      : strong !== undefined ? `<strong>${rich(strong, formula)}</strong>` : `<em>${rich(lean, formula)}</em>`;
+  return html(words.slice(0, found.index)) + marked + rich(words.slice(found.index + whole.length), formula);
+}
+// Into a node; MathJax sets the formulas where the page has it.
 const typesets = () => typeof window.MathJax?.typesetPromise === "function";
 function put(node, words) {
-  const rich = html(words).replace(/`([^`]+)`/g, "<code>$1</code>");
+  const plainly = () => { node.innerHTML = rich(words, (tex) => html(`$${tex}$`)); };
   if (!words.includes("$") || !typesets()) {
-    node.innerHTML = rich;
+    plainly();
     return;
   }
-  node.textContent = words.replace(/\$([^$]*)\$/g, "\\($1\\)");
-  window.MathJax.typesetPromise([node]).catch(() => { node.innerHTML = rich; });
+  node.innerHTML = rich(words, (tex) => escaped(`\\(${tex}\\)`));
+  window.MathJax.typesetPromise([node]).catch(plainly);
 }
 
 // -- what an answer is -------------------------------------------------------------------------

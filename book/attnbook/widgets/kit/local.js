@@ -1,5 +1,6 @@
 // Selections of tokens that hold training: the constants of Theorem 7, and where starts end.
-// One query, as in prompt.js. Twins: attnbook.theory.svm.local_constants, lemma_13_bounds.
+// One query, as in prompt.js. Twins in attnbook.theory.svm: local_constants, lemma_13_bounds,
+// lemma_14_radius.
 
 import { facts, maxMargin, size2 } from "./prompt.js";
 
@@ -50,6 +51,15 @@ export function localConstants(problem, tokens, goal, printed = false) {
   const mu = (Math.min(0.5, delta) / reach) ** 2 / 8;
   const radius = goal.size * Math.max(2, 1 / delta) * Math.log((64 * T * span * reach) / gap);
   return { delta, reach, mu, span, gap, norm: goal.size, radius };
+}
+
+// From this length on Theorem 7 promises that training stays in the cone: R of (80), with R of
+// Lemma 14 for `epsilon` and 1 / (1 + pi) = 1 - epsilon. For one sequence, from its constants.
+export function stayRadius(problem, { delta, reach, span, gap, norm, radius }, epsilon) {
+  const pi = epsilon / (1 - epsilon);
+  const share = (problem.X[0].length * span * reach) / (pi * gap);
+  const overtaking = ((norm * 64 * reach ** 2) / pi ** 2) * Math.log(8 * share);
+  return Math.max(radius, norm * Math.max(2, 1 / delta) * Math.log(96 * share), overtaking, 0.5);
 }
 
 // Both bounds of Lemma 13 on the push along V, from attention and slopes at W.

@@ -274,7 +274,9 @@ const KINDS = { choice, number, point, sketch };
 
 // The questions of an explorable. `asks` as above; `go` names the button; `start(state)` runs when
 // it opens; `after` is the heading then; `over(state)`: whether the verdicts may be said already (after the run, say).
-export function predict(kit, { heading = "Before it runs", after = heading, asks, go = "Let it run", start, over, parent }) {
+// `about`: the keys of the state that the questions are about. Once the reader has changed one of
+// these, questions and verdicts would speak of another picture: they fold until it is as it was.
+export function predict(kit, { heading = "Before it runs", after = heading, asks, go = "Let it run", start, over, parent, about = [] }) {
   const box = node("div", { class: `al-predict${asks.length > 1 ? " al-two" : ""}` });
   const head = node("p", { class: "al-heading" }, heading);
   const bar = node("div", { class: "al-predict-bar" });
@@ -284,9 +286,11 @@ export function predict(kit, { heading = "Before it runs", after = heading, asks
   const verdict = node("div", { class: "al-verdict", "aria-live": "polite" });
   bar.append(run, need, show);
   box.append(head);
+  const hosts = [];
   const parts = asks.map((ask) => {
     const host = node("div", { class: "al-asked" });
     box.append(host);
+    hosts.push(host);
     return KINDS[ask.kind](kit, ask, host);
   });
   box.append(bar, verdict);
@@ -309,11 +313,17 @@ export function predict(kit, { heading = "Before it runs", after = heading, asks
     const left = asks.filter((ask) => !answered(state[ask.key]));
     run.disabled = left.length > 0;
     bar.hidden = kit.opened;
-    head.innerHTML = html(kit.opened ? after : heading);
+    const changed = kit.opened && about.some((key) => JSON.stringify(state[key]) !== JSON.stringify(kit.initial[key]));
+    hosts.forEach((host) => { host.hidden = changed; });
+    const title = changed ? `The picture has been changed since the prediction${asks.length > 1 ? "s" : ""}. Reset brings ${asks.length > 1 ? "them" : "it"} back.` : kit.opened ? after : heading;
+    if (head.dataset.words !== title) {
+      head.dataset.words = title;
+      head.innerHTML = html(title);
+    }
     const words = kit.opened ? "" : !left.length ? (asks.length > 1 ? "All set." : "")
       : { choice: "Choose first.", number: "Move the slider first.", point: "Place your point first.", sketch: "Draw your line first." }[left[0].kind];
     if (need.textContent !== words) need.textContent = words;
-    const said = kit.told() ? asks.map((ask) => ask.say(answered(state[ask.key]) ? state[ask.key] : null, state)) : [];
+    const said = kit.told() && !changed ? asks.map((ask) => ask.say(answered(state[ask.key]) ? state[ask.key] : null, state)) : [];
     const key = said.join("|");
     if (verdict.dataset.key !== key) {
       verdict.dataset.key = key;
