@@ -197,6 +197,8 @@ def serve_files() -> None:
     shutil.copy(widgets / "kit" / "host.js", place)
     for module in widgets.glob("*.js"):
         shutil.copy(module, place)
+    names = sorted(module.stem for module in widgets.glob("*.js"))
+    (place / "names.json").write_text(json.dumps(names), "utf-8")  # what an output may bring
     shutil.copytree(widgets / "derivations", place / "derivations")
     shutil.copy(ROOT / "book" / "_web" / "book.css", place)
     shutil.copy(ROOT / "book" / "_web" / "404.html", WEB)
