@@ -28,6 +28,7 @@ from marionette import Firefox
 from marionette import firefox as browser
 from patience import handed
 from playwright.sync_api import Browser, Page, Route
+from policy import unsecured
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
@@ -360,8 +361,13 @@ BAD_TAGS = {
 }  # fmt: skip
 
 
-def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str]) -> None:
-    page = visit("book/scratch.html")
+def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str], chromium: Browser) -> None:
+    """On a page without its policy, which would stop some of them too."""
+    context = chromium.new_context()
+    context.route("**/book/scratch.html", lambda route: route.fulfill(
+        body=unsecured((HTML / "book" / "scratch.html").read_text("utf-8")),
+        content_type="text/html"))  # fmt: skip
+    page = visit("book/scratch.html", context=context)
     home = page.evaluate("document.baseURI")
     for name, text in ATTACKS.items():
         found = page.evaluate(ATTACK, [hosts["headers"], text])
@@ -371,6 +377,8 @@ def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str]) -> None:
         assert not found["clobbered"], name
         assert not found["covers"], name
         assert not BAD_TAGS & {tag.lower() for tag in found["tags"]}, (name, found["tags"])
+        assert not [one for one in found["classes"] if one.startswith("al-")], name
+        assert set(found["explorables"]) <= {"pick_token"}, name
         assert not [a for a in found["attributes"] if a.lower().startswith("on")], name
         assert "javascript:" not in found["values"], name
         assert "evil.invalid" not in found["values"], name
@@ -381,6 +389,7 @@ def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str]) -> None:
         for word in ("\\href", "\\style"):
             assert word not in found["words"], name
     assert page.evaluate("!document.querySelector('[data-ran]')")
+    context.close()
 
 
 def test_the_book_s_own_outputs_come_through(visit: Visit, hosts: dict[str, str]) -> None:
@@ -399,6 +408,14 @@ def test_the_book_s_own_outputs_come_through(visit: Visit, hosts: dict[str, str]
     assert "mark-c" in found["ids"]
     assert "stroke: var(--al-0)" in found["values"]
     assert "a line" in found["values"]
+    assert {"al-figure", "al-figure-frame"} <= set(found["classes"])
+    exercise = (
+        '<div data-exercise="ex-a" class="al-exercise mathjax_process"><script type='
+        '"application/json">{"id": "ex-a"}</script><p class="al-ask-head">Exercise</p></div>'
+    )
+    found = page.evaluate(ATTACK, [hosts["headers"], exercise])
+    assert {"al-exercise", "al-ask-head"} <= set(found["classes"])
+    assert found["mounts"] == 1
     table = (
         "<table class=dataframe><tr><th scope=col>a</th>"
         "<td style='text-align:right'>1</td></tr></table>"
