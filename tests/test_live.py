@@ -72,6 +72,80 @@ def test_errors_name_the_reader_s_line() -> None:
     assert after["end"] == "ok"
 
 
+def test_an_error_of_the_text_shows_the_reader_s_line_and_no_other() -> None:
+    cells = ["a = (\n", "x = 1\nfor k in range(3):\n  print(k\n", "x = '\0'", "(" * 500, "return 1"]
+    for number, (cell, line) in enumerate(zip(page(*cells), (1, 3, 0, 1, 1), strict=True), 1):
+        (error,) = cell["out"]
+        assert cell["end"] == "error"
+        assert error["line"] == line
+        assert ".py" not in error["text"]
+        assert not line or error["text"].startswith(f'  File "<cell {number}>", line {line}\n')
+
+
+RECURSION = {
+    "itself": "def f(x):\n    return f(x + 1)\nf(0)",
+    "by turns": "def f(x):\n    return g(x)\ndef g(x):\n    return f(x)\nf(0)",
+    "without a limit": "import sys\nsys.setrecursionlimit(10**6)\ndef f(x):\n    return f(x)\nf(0)",
+}
+
+
+@pytest.mark.parametrize("code", RECURSION.values(), ids=RECURSION)
+def test_a_recursion_ends_and_its_traceback_is_short(code: str) -> None:
+    found, after = page(code, "print(1)")
+    error = found["out"][-1]
+    assert "RecursionError" in error["text"]
+    assert "more calls" in error["text"]
+    assert len(error["text"]) < 3000
+    assert error["text"].startswith('  File "<cell 1>"')
+    assert printed(after) == "1\n"
+    if "limit" in code:
+        assert "3,000 calls within calls, not 1,000,000" in printed(found)
+
+
+def test_a_long_message_is_shortened() -> None:
+    (found,) = page("raise ValueError('x' * 10**7 + 'the end')")
+    assert len(found["out"][-1]["text"]) < 21_000
+    assert "more characters" in found["out"][-1]["text"]
+    assert "the end" in found["out"][-1]["text"]
+
+
+@pytest.mark.parametrize(
+    "code", ["input('name: ')", "import sys\nsys.stdin.readline()", "import sys\nlist(sys.stdin)"]
+)
+def test_there_is_no_keyboard_input_and_a_sentence_says_so(code: str) -> None:
+    (found,) = page(code)
+    assert found["end"] == "error"
+    assert "no keyboard input: write the value into the cell" in found["out"][-1]["text"]
+
+
+FAILING = """
+import kernel
+import numpy as np
+
+def fails(a, b=None, **how):  # as NumPy's own do under WebAssembly
+    return np.full(np.shape(a)[:-1] if b is None else np.shape(b), np.nan)
+
+solve = kernel.raises_where_nan(fails, "Singular matrix")
+found = []
+for given in [(np.ones((2, 2)), np.ones(2)), ([[1, 1], [1, 1]], [1, 2]), (np.ones((3, 2, 2)),)]:
+    try:
+        solve(*given)
+    except np.linalg.LinAlgError as error:
+        found.append(str(error))
+print(found)
+print(np.isnan(solve(np.full((2, 2), np.nan), np.ones(2))).all())  # NaN in, NaN out: no error
+print(np.linalg.solve(np.eye(2), [1.0, 2.0]), np.linalg.inv(2 * np.eye(2))[0, 0])
+"""
+
+
+def test_a_failed_decomposition_is_an_error_where_numpy_cannot_see_it() -> None:
+    found, raised = page(FAILING, "np.linalg.cholesky(-np.eye(2))")
+    assert printed(found).splitlines() == [
+        "['Singular matrix', 'Singular matrix', 'Singular matrix']", "True", "[1. 2.] 0.5",
+    ], found  # fmt: skip
+    assert "LinAlgError: Matrix is not positive definite" in raised["out"][-1]["text"]
+
+
 def test_what_is_printed_is_capped_and_comes_before_an_error() -> None:
     much, order = page("for k in range(60_000): print('x' * 40)", "print('first'); 1 / 0")
     assert 200_000 <= len(printed(much)) < 200_200

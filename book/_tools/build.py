@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import forked
+import policy
 import recovery
 import runtime
 from results import (
@@ -107,12 +108,14 @@ def build(*, checks: bool, live: bool) -> bool:
 
 
 def make_site(*arguments: str) -> bool:
-    """Let Sphinx make the site in ``DRAFT``, strictly, on all cores."""
+    """Let Sphinx make the site in ``DRAFT``, strictly, on all cores; each page gets its policy."""
     tool = ROOT / "book" / "_tools" / "sphinx_site.py"
     places = [str(DRAFT), str(BUILD / ".doctrees")]
     jobs = ["--jobs", str(os.cpu_count() or 1)]
     command = [sys.executable, str(tool), *places, *jobs, *arguments]
-    return subprocess.run(command, check=False).returncode == 0
+    good = subprocess.run(command, check=False).returncode == 0
+    policy.secure(DRAFT)
+    return good
 
 
 def publish() -> None:
@@ -197,6 +200,8 @@ def serve_files() -> None:
     shutil.copy(widgets / "kit" / "host.js", place)
     for module in widgets.glob("*.js"):
         shutil.copy(module, place)
+    names = sorted(module.stem for module in widgets.glob("*.js"))
+    (place / "names.json").write_text(json.dumps(names), "utf-8")  # what an output may bring
     shutil.copytree(widgets / "derivations", place / "derivations")
     shutil.copy(ROOT / "book" / "_web" / "book.css", place)
     shutil.copy(ROOT / "book" / "_web" / "404.html", WEB)

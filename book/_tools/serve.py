@@ -22,9 +22,14 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     }
 
     def end_headers(self) -> None:
-        """What lets a live page stop its Python; and Python's files need not be asked for twice."""
+        """Send what lets a live page stop its Python, and what keeps pages out of others' frames.
+
+        Python's files need not be asked for twice.
+        """
         self.send_header("Cross-Origin-Opener-Policy", "same-origin")
         self.send_header("Cross-Origin-Embedder-Policy", "require-corp")
+        self.send_header("Content-Security-Policy", "frame-ancestors 'self'")
+        self.send_header("X-Content-Type-Options", "nosniff")
         if "/live/py-" in self.path:
             self.send_header("Cache-Control", "max-age=31536000, immutable")
         super().end_headers()

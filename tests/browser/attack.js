@@ -3,7 +3,7 @@ async ([site, text]) => {
   window.pwned = 0;
   window.pwn = () => { window.pwned += 1; };
   const { safe } = await import(site + "live/safe.js");
-  const { nodes, mounts } = safe(text, "mark-");
+  const { nodes, mounts } = safe(text, "mark-", undefined, new Set(["pick_token"]));
   const box = document.createElement("div");
   box.className = "attacked";
   box.append(nodes);
@@ -22,6 +22,8 @@ async ([site, text]) => {
     covers: all.some((el) => ["fixed", "absolute", "sticky"].includes(getComputedStyle(el).position)),
     values: all.flatMap((el) => [...el.attributes].map((one) => one.value)).join(" "),
     json: all.filter((el) => el.localName === "script").map((el) => el.textContent).join(" "),
+    classes: [...new Set(all.flatMap((el) => [...el.classList]))],
+    explorables: all.filter((el) => el.dataset.explorable !== undefined).map((el) => el.dataset.explorable),
     words: box.textContent.slice(0, 200000) };
   box.remove();
   return told;

@@ -9,10 +9,12 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import programs
 import pytest
+from live_pages import Plain, Reads, Visit
 from patience import handed, waiting
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -206,3 +208,52 @@ def kernel(open_page, site: str) -> Callable[..., list[object]]:
         return page.evaluate(CALL, [f"{site}/explorables/kit/{module}.js", name, cases])
 
     return call
+
+
+@pytest.fixture(scope="session")
+def hosts() -> Iterator[dict[str, str]]:
+    """The site served as `make read` does, and by hosts that read `_headers`, and that cannot."""
+    from serve import Handler
+
+    if "export default null" in (HTML / "live" / "here.js").read_text("utf-8"):
+        pytest.fail("the site has no Python for live pages: make live")
+    servers = {}
+    for name, kind in {"headers": Handler, "reads": Reads, "plain": Plain}.items():
+        handler = functools.partial(kind, directory=str(HTML))
+        servers[name] = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=servers[name].serve_forever, daemon=True).start()
+    yield {name: f"http://127.0.0.1:{one.server_port}/" for name, one in servers.items()}
+    for one in servers.values():
+        one.shutdown()
+        one.server_close()
+
+
+@pytest.fixture
+def visit(chromium: Browser, hosts: dict[str, str]) -> Iterator[Visit]:
+    """A page in a context of its own; it asks no other host and errs nowhere."""
+    contexts, wrong = [], []
+
+    def go(
+        page: str, host: str = "headers", context: Any = None, typeset: bool = True, **how: Any
+    ) -> Page:
+        if context is None:
+            how.setdefault("viewport", {"width": 1200, "height": 1000})
+            context = chromium.new_context(**how)
+            contexts.append(context)
+            context.on("request", lambda request: wrong.append(request.url)
+                       if not request.url.startswith((hosts[host], "data:", "blob:"))
+                       else None)  # fmt: skip
+            if not typeset:
+                context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
+        shown = handed(context.new_page())
+        shown.on("pageerror", lambda error: wrong.append(f"{page}: {error}"))
+        shown.on("console", lambda said: wrong.append(f"{page}: {said.text} {said.location}")
+                 if said.type == "error" and "favicon" not in str(said.location)
+                 else None)  # fmt: skip
+        shown.goto(hosts[host] + page, wait_until="load")
+        return shown
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not wrong, "\n".join(wrong)

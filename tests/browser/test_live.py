@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import fnmatch
-import functools
-import http.server
 import json
 import re
-import sys
-import threading
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import programs
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from live_pages import (
+    KEPT,
+    QUIET,
+    STATE,
+    Visit,
+    alive,
+    code,
+    edit,
+    run,
+    settled,
+    write,
+)
 from marionette import Firefox
 from marionette import firefox as browser
 from patience import handed
 from playwright.sync_api import Browser, Page, Route
+from policy import unsecured
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
-sys.path.insert(0, str(ROOT / "book" / "_tools"))
 CELLS = HTML / "live" / "pages"
 ALL = sorted(path.relative_to(CELLS).with_suffix("").as_posix() for path in CELLS.rglob("*.json"))
 FIRST = {"book/multihead/statistics", "book/svm/tokens"}  # two chapters are enough to begin with
@@ -34,135 +40,6 @@ DIFFERS: dict[str, str] = {
     "book/bias/momentum al-cell-19": "a distance of two runs as a power of ten, of many roundings",
 }
 CLOCK = re.compile(r"\d[\d.]*\s*(ms|s|seconds|µs|times)\b")
-
-
-class Plain(http.server.SimpleHTTPRequestHandler):
-    """A host that cannot send headers."""
-
-    extensions_map = {  # noqa: RUF012
-        **http.server.SimpleHTTPRequestHandler.extensions_map,
-        ".js": "text/javascript",
-        ".mjs": "text/javascript",
-    }
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class Reads(Plain):
-    """A host that sends what the site's file `_headers` says."""
-
-    def end_headers(self) -> None:
-        """Of each pattern that the address fits, its lines."""
-        fits = False
-        for line in (HTML / "_headers").read_text("utf-8").splitlines():
-            if line.startswith("/"):
-                fits = fnmatch.fnmatch(self.path, line)
-            elif fits:
-                name, _, value = line.strip().partition(": ")
-                self.send_header(name, value)
-        super().end_headers()
-
-
-@pytest.fixture(scope="module")
-def hosts() -> Iterator[dict[str, str]]:
-    """The site served as `make read` does, and by hosts that read `_headers`, and that cannot."""
-    from serve import Handler
-
-    if "export default null" in (HTML / "live" / "here.js").read_text("utf-8"):
-        pytest.fail("the site has no Python for live pages: make live")
-    servers = {}
-    for name, kind in {"headers": Handler, "reads": Reads, "plain": Plain}.items():
-        handler = functools.partial(kind, directory=str(HTML))
-        servers[name] = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        threading.Thread(target=servers[name].serve_forever, daemon=True).start()
-    yield {name: f"http://127.0.0.1:{one.server_port}/" for name, one in servers.items()}
-    for one in servers.values():
-        one.shutdown()
-        one.server_close()
-
-
-Visit = Callable[..., Page]
-
-
-@pytest.fixture
-def visit(chromium: Browser, hosts: dict[str, str]) -> Iterator[Visit]:
-    """A page in a context of its own; it asks no other host and errs nowhere."""
-    contexts, wrong = [], []
-
-    def go(
-        page: str, host: str = "headers", context: Any = None, typeset: bool = True, **how: Any
-    ) -> Page:
-        if context is None:
-            how.setdefault("viewport", {"width": 1200, "height": 1000})
-            context = chromium.new_context(**how)
-            contexts.append(context)
-            context.on("request", lambda request: wrong.append(request.url)
-                       if not request.url.startswith((hosts[host], "data:", "blob:"))
-                       else None)  # fmt: skip
-            if not typeset:
-                context.route("**/vendor/mathjax/**", lambda route: route.fulfill(body=""))
-        shown = handed(context.new_page())
-        shown.on("pageerror", lambda error: wrong.append(f"{page}: {error}"))
-        shown.on("console", lambda said: wrong.append(f"{page}: {said.text} {said.location}")
-                 if said.type == "error" and "favicon" not in str(said.location)
-                 else None)  # fmt: skip
-        shown.goto(hosts[host] + page, wait_until="load")
-        return shown
-
-    yield go
-    for context in contexts:
-        context.close()
-    assert not wrong, "\n".join(wrong)
-
-
-def alive(page: Page) -> None:
-    """Press the button and wait for Python."""
-    page.click("[data-live]")
-    page.wait_for_selector('[data-do="run-all"]', timeout=90_000)
-    page.wait_for_selector(".live-top[data-ready]", timeout=120_000)
-
-
-STATE = """() => [...document.querySelectorAll("div.cell")].map((el) => ({
-  cell: el.className.match(/al-cell-\\d+/)?.[0] ?? "", ran: el.dataset.ran ?? "",
-  state: el.dataset.state ?? "", hidden: el.classList.contains("live-hidden"),
-  error: el.querySelector(".live-error")?.innerText ?? "",
-  text: [...el.querySelectorAll(".cell_output pre")].map((one) => one.textContent).join("\\n"),
-}))"""
-QUIET = """() => ![...document.querySelectorAll("div.cell")].some((el) =>
-  ["waits", "runs"].includes(el.dataset.state))"""
-
-
-def settled(page: Page, seconds: float = 240) -> list[dict[str, Any]]:
-    """Until nothing waits or runs."""
-    page.wait_for_timeout(100)
-    page.wait_for_function(QUIET, timeout=seconds * 1000)
-    return list(page.evaluate(STATE))
-
-
-def run(page: Page, code: str, place: int = 0, seconds: float = 60) -> dict[str, Any]:
-    """Put code into a cell of the scratch page and run it."""
-    write(page, code, place)
-    cell = page.locator(".al-scratch .cell").nth(place)
-    cell.locator('[data-do="run"]').click()
-    settled(page, seconds)
-    text = cell.locator(".cell_output").inner_text()
-    return {"ran": cell.get_attribute("data-ran"), "text": text, "cell": cell}
-
-
-def write(page: Page, code: str, place: int = 0) -> None:
-    """As somebody who types, at once."""
-    typed(page, page.locator(".al-scratch .cm-content").nth(place), code)
-
-
-def typed(page: Page, editor: Any, code: str) -> None:
-    """An editor that has this code, and nothing else."""
-    editor.focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text(code)
-    lines = editor.locator(".cm-line")
-    assert lines.count() == code.count("\n") + 1
-    assert lines.last.inner_text().strip() == code.rpartition("\n")[2].strip()
 
 
 AXE = {"resultTypes": ["violations"], "preload": False}
@@ -371,14 +248,6 @@ def test_a_page_runs(visit: Visit, name: str) -> None:
 
 
 # -- code that comes by a link ---------------------------------------------------------------------
-KEPT = """() => Object.keys(localStorage).filter((key) => key.startsWith("attnlab-live"))
-  .map((key) => localStorage[key]).join()"""
-
-
-def edit(page: Page, place: int, code: str) -> None:
-    typed(page, page.locator("div.cell[class*=al-cell] .cm-content").nth(place), code)
-
-
 def test_a_link_carries_code_and_never_runs_it(visit: Visit) -> None:
     page = visit("book/scratch.html", permissions=[])
     page.click("[data-live]")
@@ -394,20 +263,16 @@ def test_a_link_carries_code_and_never_runs_it(visit: Visit) -> None:
     shared.goto(address)
     assert "runs only when you run it" in shared.inner_text(".live-status")
     shared.click("[data-live]")
-    shared.wait_for_selector('[data-do="run-all"]')
+    shared.wait_for_selector(".live-top[data-editors]")
     assert "cell 2" in shared.inner_text(".live-notice")
-    assert (
-        "a stranger" in shared.locator("div.cell[class*=al-cell] .cm-content").nth(1).inner_text()
-    )
-    assert {one["ran"] for one in shared.evaluate(STATE)} == {""}
-    shared.click('[data-do="run-all"]')  # not before the reader said so
-    shared.wait_for_timeout(300)
+    assert "a stranger" in shared.inner_text(".live-offer pre")
+    assert "SignDescent" in code(shared, 1), "the link's code stands beside the page's"
     assert {one["ran"] for one in shared.evaluate(STATE)} == {""}
     assert "stranger" not in shared.evaluate(KEPT)
     shared.click('[data-do="refuse"]')
-    assert (
-        "SignDescent" in shared.locator("div.cell[class*=al-cell] .cm-content").nth(1).inner_text()
-    )
+    assert "SignDescent" in code(shared, 1)
+    assert not shared.locator(".live-offer").count()
+    assert "live=" not in shared.url
     other.close()
 
 
@@ -510,8 +375,13 @@ BAD_TAGS = {
 }  # fmt: skip
 
 
-def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str]) -> None:
-    page = visit("book/scratch.html")
+def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str], chromium: Browser) -> None:
+    """On a page without its policy, which would stop some of them too."""
+    context = chromium.new_context()
+    context.route("**/book/scratch.html", lambda route: route.fulfill(
+        body=unsecured((HTML / "book" / "scratch.html").read_text("utf-8")),
+        content_type="text/html"))  # fmt: skip
+    page = visit("book/scratch.html", context=context)
     home = page.evaluate("document.baseURI")
     for name, text in ATTACKS.items():
         found = page.evaluate(ATTACK, [hosts["headers"], text])
@@ -521,6 +391,8 @@ def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str]) -> None:
         assert not found["clobbered"], name
         assert not found["covers"], name
         assert not BAD_TAGS & {tag.lower() for tag in found["tags"]}, (name, found["tags"])
+        assert not [one for one in found["classes"] if one.startswith("al-")], name
+        assert set(found["explorables"]) <= {"pick_token"}, name
         assert not [a for a in found["attributes"] if a.lower().startswith("on")], name
         assert "javascript:" not in found["values"], name
         assert "evil.invalid" not in found["values"], name
@@ -531,6 +403,7 @@ def test_outputs_are_attacked(visit: Visit, hosts: dict[str, str]) -> None:
         for word in ("\\href", "\\style"):
             assert word not in found["words"], name
     assert page.evaluate("!document.querySelector('[data-ran]')")
+    context.close()
 
 
 def test_the_book_s_own_outputs_come_through(visit: Visit, hosts: dict[str, str]) -> None:
@@ -549,6 +422,14 @@ def test_the_book_s_own_outputs_come_through(visit: Visit, hosts: dict[str, str]
     assert "mark-c" in found["ids"]
     assert "stroke: var(--al-0)" in found["values"]
     assert "a line" in found["values"]
+    assert {"al-figure", "al-figure-frame"} <= set(found["classes"])
+    exercise = (
+        '<div data-exercise="ex-a" class="al-exercise mathjax_process"><script type='
+        '"application/json">{"id": "ex-a"}</script><p class="al-ask-head">Exercise</p></div>'
+    )
+    found = page.evaluate(ATTACK, [hosts["headers"], exercise])
+    assert {"al-exercise", "al-ask-head"} <= set(found["classes"])
+    assert found["mounts"] == 1
     table = (
         "<table class=dataframe><tr><th scope=col>a</th>"
         "<td style='text-align:right'>1</td></tr></table>"

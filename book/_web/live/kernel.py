@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
 import json
 import linecache
 import os
@@ -33,6 +34,10 @@ DESK = {
 }
 PRINTED = 200_000  # characters that one cell may print
 SHOWN = 4_000_000  # characters of one output
+TOLD = 20_000  # characters of an error
+CALLS = 10  # of a traceback, at its begin and at its end
+DEEPEST = 3_000  # calls within calls; far below where the browser's own stack ends
+NO_INPUT = "a live page has no keyboard input: write the value into the cell, as in x = 3"
 AT_ONCE = 200  # writes that are passed on singly, so that what stands before a loop is seen
 PREFIX = "application/papermill.record/"  # what widgets.tell gives
 
@@ -89,6 +94,93 @@ def stand_ins() -> None:
     module("IPython.core", __path__=[])
     module("IPython.core.getipython", get_ipython=lambda: space)
     module("IPython.display", display=display, publish_display_data=publish, **of)
+
+
+class NoKeyboard(io.TextIOBase):
+    """Standard input, where nobody can type."""
+
+    def readable(self) -> bool:
+        """It is opened for reading, as Python's is."""
+        return True
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Say that there is none."""
+        raise EOFError(NO_INPUT)
+
+    def readline(self, size: int = -1, /) -> str:  # type: ignore[override]
+        """Say that there is none."""
+        raise EOFError(NO_INPUT)
+
+
+def no_input(_prompt: object = "", /) -> str:
+    """Stand in for `input`."""
+    raise EOFError(NO_INPUT)
+
+
+def limit_recursion(most: int = DEEPEST) -> None:
+    """Let cells raise Python's recursion limit to ``most`` and no further."""
+    real = sys.setrecursionlimit
+
+    def setrecursionlimit(limit: int, /) -> None:
+        """Set the maximum depth of the Python interpreter stack, as far as a page allows."""
+        if isinstance(limit, int) and limit > most:
+            warnings.warn(
+                f"a live page allows {most:,} calls within calls, not {limit:,}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            limit = most
+        real(limit)
+
+    sys.setrecursionlimit = setrecursionlimit
+
+
+FAILS = {
+    "solve": "Singular matrix",
+    "inv": "Singular matrix",
+    "cholesky": "Matrix is not positive definite",
+    "eig": "Eigenvalues did not converge",
+    "eigvals": "Eigenvalues did not converge",
+    "eigh": "Eigenvalues did not converge",
+    "eigvalsh": "Eigenvalues did not converge",
+    "svd": "SVD did not converge",
+}
+
+
+def raise_linalg_errors() -> None:
+    """Make NumPy's decompositions raise LinAlgError where they failed.
+
+    NumPy learns of a failure by the processor's floating-point flags, which WebAssembly does not
+    have; what remains of it there is a result that is NaN throughout, from finite matrices.
+    """
+    import numpy as np
+
+    for name, words in FAILS.items():
+        checked = raises_where_nan(getattr(np.linalg, name), words)
+        for module in (np.linalg, sys.modules.get("numpy.linalg._linalg")):
+            if module is not None:  # NumPy's own functions call the second
+                setattr(module, name, checked)
+
+
+def raises_where_nan(function: Callable[..., Any], words: str) -> Callable[..., Any]:
+    """Let a decomposition raise LinAlgError where one of its matrices failed."""
+    import functools
+
+    import numpy as np
+
+    @functools.wraps(function)
+    def checked(a: Any, *given: Any, **how: Any) -> Any:
+        result = function(a, *given, **how)
+        arrays = result if isinstance(result, tuple) else (result,)
+        first = np.asarray(arrays[0])
+        if first.size and np.isnan(first).all(axis=-1).any():
+            inputs = [np.asarray(each) for each in (a, *given[:1], *how.values())]
+            numbers = [each for each in inputs if each.dtype.kind in "fciub"]
+            if all(np.isfinite(each).all() for each in numbers):
+                raise np.linalg.LinAlgError(words)
+        return result
+
+    return checked
 
 
 class Late(BaseException):
@@ -292,7 +384,11 @@ def heard(key: str, state: str) -> None:
 
 # -- errors --------------------------------------------------------------------------------------
 def trimmed(error: BaseException) -> str:
-    """The traceback with the reader's own lines; what libraries did in between is one line."""
+    """The traceback with the reader's own lines, short enough to read.
+
+    What libraries did in between is one line, and so are the calls in the middle of a long
+    recursion.
+    """
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename != __file__]
     kept: list[str] = []
     hidden = 0
@@ -307,7 +403,23 @@ def trimmed(error: BaseException) -> str:
         name = frame.filename.split("site-packages/")[-1]
         entry = traceback.FrameSummary(name, frame.lineno, frame.name, line=frame.line)
         kept += traceback.format_list([entry])
-    return "".join([*kept, *traceback.format_exception_only(error)])
+    if len(kept) > 2 * CALLS + 1:
+        left_out = len(kept) - 2 * CALLS
+        kept[CALLS:-CALLS] = [f"  ... {left_out:,} more calls\n"]
+    return short("".join(kept) + what_went_wrong(error))
+
+
+def what_went_wrong(error: BaseException) -> str:
+    """The last lines of a traceback: the error's name and message."""
+    return "".join(traceback.format_exception_only(error))
+
+
+def short(text: str) -> str:
+    """Begin and end of a long text."""
+    if len(text) <= TOLD:
+        return text
+    left_out = len(text) - TOLD
+    return f"{text[: TOLD // 2]}\n... {left_out:,} more characters ...\n{text[-TOLD // 2 :]}"
 
 
 def line_of(error: BaseException, name: str) -> int:
@@ -414,7 +526,12 @@ def run(code: str, number: int) -> str:
     sys.stdout, sys.stderr = Stream("stdout"), Stream("stderr")
     linecache.cache[name] = (len(code), None, code.splitlines(True), name)
     try:
-        body = ast.parse(code, name).body
+        try:
+            body = ast.parse(code, name).body
+        except Exception as error:  # frames would be Python's own; the error names the line
+            text = short(what_went_wrong(error))
+            emit({"kind": "error", "text": text, "line": line_of(error, name)})
+            return "error"
         why = next((why for why in needs_desk(body) if why), "")
         if why:
             partly(body, name)
@@ -452,6 +569,10 @@ def run(code: str, number: int) -> str:
 def begin(owner: dict[str, str], load: Callable[[str], Any], suspends: bool) -> None:
     """A page comes alive: ``owner`` says which package of the site has a module."""
     stand_ins()
+    limit_recursion()
+    raise_linalg_errors()
+    builtins.input = no_input
+    sys.stdin = NoKeyboard()
     sys.meta_path.append(OnDemand(owner, load, suspends))  # type: ignore[arg-type]
     space.update({"__name__": "__main__", "__builtins__": builtins, "display": display})
 

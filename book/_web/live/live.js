@@ -1,11 +1,13 @@
 // A live page: an editor for each cell, one Python behind them, outputs that can do nothing.
 import { codemirror, editor } from "./editor.js";
-import { carried, digest, keep, kept, link, unpack } from "./kept.js";
+import { carried, digest, Kept, link, NOTEBOOK, strip, unpack } from "./kept.js";
 import { Python } from "./python.js";
-import { data as clean, formulas, safe } from "./safe.js";
+import { data as clean, drawing, formulas, safe } from "./safe.js";
 
 const MIMES = ["text/html", "image/svg+xml", "image/png", "text/latex", "text/plain"];
-const MOST_TEXT = 300_000, MOST_OUTPUTS = 400; // characters and outputs that a cell shows
+// What one run of a cell shows: outputs, characters of text, elements, characters of formulas.
+const MOST = { outputs: 400, text: 300_000, nodes: 30_000, formulas: 10_000 };
+const PIXELS = 30_000_000; // of one picture
 const WAIT = 4000; // until a Python that does not stop is ended, milliseconds
 const make = (tag, props = {}, ...inside) => {
   const { data = {}, ...rest } = props, el = Object.assign(document.createElement(tag), rest);
@@ -18,6 +20,7 @@ const button = (words, what, call, label = "") => make("button", { type: "button
 export async function live(here, bar, pressed, said) {
   const say = (words) => { said.textContent = words; };
   const { cells: listed, told: places } = await page();
+  const names = new Set(await (await fetch(new URL("../explorables/names.json", import.meta.url))).json()); // of explorables
   const progress = make("progress", { max: 1, value: 0, ariaLabel: "Loading Python" });
   bar.append(progress);
   bar.classList.add("live-on");
@@ -34,7 +37,7 @@ export async function live(here, bar, pressed, said) {
     return { id: `c${index}`, el, input: seen ? input : null, original: code, code, number: seen ? ++visible : 1000 + index };
   });
   pageCells.forEach((cell) => { cell.group = pageCells; });
-  let waiting = [], busy = null, locked = false, begun = 0, failed = false;
+  let waiting = [], busy = null, begun = 0, failed = false;
 
   // -- Python --------------------------------------------------------------------------------------
   const find = (id) => busy && busy.id === id ? busy : null;
@@ -48,6 +51,12 @@ export async function live(here, bar, pressed, said) {
     out(id, what) { const cell = find(id); if (cell) show(cell, what); },
     again(id) { const cell = find(id); if (cell) cell.fresh = true; },
     done(id, end, memory) { const cell = find(id); if (cell) done(cell, end, memory); },
+    much(id) { const cell = find(id); if (cell) full(cell); },
+    flood() {
+      const cell = busy;
+      end(cell);
+      if (cell) box(cell, "stderr", make("pre", { textContent: "Python was ended: it sent far more than a page can show." }));
+    },
     gone(text) {
       failed = true;
       progress.hidden = true;
@@ -71,11 +80,6 @@ export async function live(here, bar, pressed, said) {
   // A cell needs what stands above it: what has not run as it is written now runs first.
   const needed = (cell) => [...cell.group.slice(0, cell.group.indexOf(cell)).filter((one) => one.ran !== one.code), cell];
   function ask(cells) {
-    if (locked && cells.some((cell) => cell.strange)) {
-      say("This page has code from the link. Read it, then say above whether it is to be used.");
-      notice?.querySelector("button").focus();
-      return;
-    }
     if (failed) { python.end(); boot(); }
     cells.filter((cell) => cell !== busy && !waiting.includes(cell)).forEach((cell) => { waiting.push(cell); cell.mark("waits"); });
     next();
@@ -90,7 +94,7 @@ export async function live(here, bar, pressed, said) {
       return;
     }
     if (busy !== cell) return;
-    Object.assign(cell, { fresh: true, began: cell.code, shown: 0, letters: 0 });
+    Object.assign(cell, { fresh: true, began: cell.code, shown: 0, left: { ...MOST }, full: false });
     delete cell.holder.dataset.ran;
     cell.view?.wrong(0);
     begun = performance.now();
@@ -134,8 +138,11 @@ export async function live(here, bar, pressed, said) {
   function end(cell) {
     python.end();
     busy = null;
-    cell.mark("stopped");
-    cell.holder.dataset.ran = "error";
+    waiting = [];
+    if (cell) {
+      cell.mark("stopped");
+      cell.holder.dataset.ran = "error";
+    }
     everything().forEach((one) => {
       if (!one.ran) return;
       one.ran = null;
@@ -163,47 +170,69 @@ export async function live(here, bar, pressed, said) {
     cell.out.append(made);
     return made;
   }
-  function show(cell, what) {
-    if (what.kind === "told") { tell(what); return; }
+  // A page can hold only so much of one run; Python's own caps can be passed by.
+  function full(cell) {
+    if (cell.full) return;
     if (cell.fresh) empty(cell);
-    if (cell.shown > MOST_OUTPUTS) return;
-    if (what.kind === "stream") { stream(cell, what.name === "stderr" ? "stderr" : "stdout", String(what.text)); return; }
-    cell.tail = null;
-    if (++cell.shown > MOST_OUTPUTS) {
-      box(cell, "stderr", make("pre", { textContent: "This cell shows more than a page can hold." }));
-    } else if (what.kind === "error") {
-      const pre = make("pre", { tabIndex: 0, textContent: String(what.text).slice(0, MOST_TEXT) });
-      box(cell, "error", pre).setAttribute("role", "group");
-      pre.parentElement.setAttribute("aria-label", "Error");
-      if (Number.isInteger(what.line)) cell.view?.wrong(what.line);
-    } else if (what.kind === "display" && what.data && typeof what.data === "object") display(cell, what.data);
+    cell.full = true;
+    box(cell, "stderr", make("pre", { textContent: "This cell shows more than a page can hold; the rest is left out." }));
+  }
+  // As much of `text` as is left of the run's share.
+  function allot(cell, kind, text) {
+    const taken = text.slice(0, cell.left[kind]);
+    cell.left[kind] -= taken.length;
+    return taken;
+  }
+  function show(cell, what) {
+    if (!what || typeof what !== "object") return;
+    if (what.kind === "told") { tell(what); return; }
+    if (cell.full) return;
+    if (cell.fresh) empty(cell);
+    if (what.kind === "stream") stream(cell, what.name === "stderr" ? "stderr" : "stdout", String(what.text));
+    else {
+      cell.tail = null;
+      if (cell.left.outputs-- <= 0) { full(cell); return; }
+      if (what.kind === "error") error(cell, String(what.text), what.line);
+      else if (what.kind === "display" && what.data && typeof what.data === "object") display(cell, what.data);
+    }
+    if (cell.left.text <= 0 || cell.left.nodes <= 0) full(cell);
+  }
+  function error(cell, text, line) {
+    const pre = make("pre", { tabIndex: 0, textContent: allot(cell, "text", text) });
+    box(cell, "error", pre).setAttribute("role", "group");
+    pre.parentElement.setAttribute("aria-label", "Error");
+    if (Number.isInteger(line)) cell.view?.wrong(line);
   }
   function stream(cell, name, text) {
-    if (cell.letters > MOST_TEXT) return;
-    cell.letters += text.length;
     if (cell.tail?.dataset.name !== name) {
+      if (cell.left.outputs-- <= 0) { full(cell); return; }
       cell.tail = make("pre", { tabIndex: 0, data: { name } });
       box(cell, name, cell.tail);
     }
-    const all = cell.tail.textContent + text.slice(0, MOST_TEXT);
-    cell.tail.textContent = all.includes("\r") ? all.replace(/[^\n]*\r(?!\n)/g, "") : all; // progress bars write over their line
+    cell.tail.textContent = overwritten(cell.tail.textContent + allot(cell, "text", text));
   }
   let counter = 0;
   function display(cell, given) {
     const mime = MIMES.find((one) => typeof given[one] === "string");
     if (!mime) return;
-    const text = given[mime];
-    if (mime === "text/plain") box(cell, "text", make("pre", { tabIndex: 0, textContent: text.slice(0, MOST_TEXT) }));
+    const text = given[mime], alt = (words) => String(given["text/plain"] ?? words).slice(0, 1000);
+    if (mime === "text/plain") box(cell, "text", make("pre", { tabIndex: 0, textContent: allot(cell, "text", text) }));
     else if (mime === "text/latex") {
-      const made = box(cell, "latex", formulas(text.slice(0, MOST_TEXT)));
-      typeset(made);
+      const formula = text.length <= cell.left.formulas;
+      const made = box(cell, "latex", formula ? formulas(allot(cell, "formulas", text)) : allot(cell, "text", text));
+      if (formula) typeset(made);
     } else if (mime === "image/png") {
-      if (/^[A-Za-z0-9+/=\s]+$/.test(text)) box(cell, "image", make("img", { src: `data:image/png;base64,${text}`, alt: String(given["text/plain"] ?? "a picture") }));
+      const picture = /^[A-Za-z0-9+/=\s]+$/.test(text) && pixels(text) <= PIXELS;
+      box(cell, "image", picture ? make("img", { src: `data:image/png;base64,${text}`, alt: alt("a picture") }) : alt("A picture that is too large for a page"));
     } else if (mime === "image/svg+xml") { // as a picture: no script of it runs
-      const address = URL.createObjectURL(new Blob([text], { type: mime }));
-      box(cell, "image", make("img", { src: address, alt: String(given["text/plain"] ?? "a figure"), onload: () => URL.revokeObjectURL(address) }));
+      const drawn = drawing(text, cell.left.nodes);
+      cell.left.nodes -= drawn.count;
+      const address = URL.createObjectURL(new Blob([drawn.text], { type: mime }));
+      box(cell, "image", make("img", { src: address, alt: alt("a figure"), onload: () => URL.revokeObjectURL(address) }));
     } else {
-      const { nodes, mounts } = safe(text, `live-${++counter}-`);
+      const { nodes, mounts, count, letters } = safe(text, `live-${++counter}-`, cell.left.nodes, typeof given.key === "string" ? names : undefined);
+      cell.left.nodes -= count;
+      cell.left.text -= letters;
       const made = box(cell, "html", nodes);
       mounts.forEach((one) => mount(cell, one, made, given.key));
     }
@@ -221,15 +250,17 @@ export async function live(here, bar, pressed, said) {
       const old = cell.before.flatMap((node) => (node.querySelectorAll ? [...node.querySelectorAll(`[data-exercise="${name}"]`)] : []))[0];
       const script = old?.querySelector(':scope > script[type="application/json"]');
       if (script && JSON.stringify(clean(JSON.parse(script.textContent), true)) === JSON.stringify(told)) { el.replaceWith(old); return; }
-      typeset(el).then(() => el.dispatchEvent(new CustomEvent("attnlab:mount", { bubbles: true })));
+      const long = el.textContent.length > cell.left.formulas;
+      cell.left.formulas -= Math.min(el.textContent.length, cell.left.formulas);
+      (long ? Promise.resolve() : typeset(el)).then(() => el.dispatchEvent(new CustomEvent("attnlab:mount", { bubbles: true })));
       return;
     }
     let moved = {};
     if (cell.code === cell.original) { // what the reader already moved on the page
       try { moved = clean(JSON.parse(new URLSearchParams(location.search).get(name) ?? "{}")); } catch { /* mangled */ }
     }
-    el.alLive = { state: moved, changed: (state) => { if (typeof key === "string") python.state(key, { ...state }); } };
-    if (Object.keys(moved).length && typeof key === "string") python.state(key, { ...told.state, ...moved });
+    const hear = (state) => { if (typeof key === "string") python.state(key, { ...state }); };
+    el.alLive = { state: moved ?? {}, changed: hear, begins: (state) => { if (Object.keys(moved ?? {}).length) hear(state); } };
     const others = document.querySelectorAll(`[id="${el.id}"]`).length;
     if (others > 1) el.id = `${el.id}-${++counter}`;
     el.dispatchEvent(new CustomEvent("attnlab:mount", { bubbles: true })); // host.js listens
@@ -247,17 +278,24 @@ export async function live(here, bar, pressed, said) {
   const CM = await codemirror(await (boot(), python.file(here.editor)));
   const extra = []; // of the scratch page
   const everything = () => [...pageCells, ...extra];
-  const changed = () => Object.fromEntries(pageCells.filter((cell) => cell.code !== cell.original)
-    .map((cell) => [cell.id, { was: digest(cell.original), code: cell.code }]));
-  let own = kept();
-  const store = () => {
-    // what came by the link and was not taken over stays out of what is kept
-    const mine = Object.fromEntries(Object.entries(changed()).filter(([id]) => !pageCells.find((cell) => cell.id === id).strange));
-    if (!keep({ ...mine, ...scratch.kept() })) say("This browser keeps nothing: your changes are gone when the page is closed.");
-    const count = Object.keys(changed()).length;
+  const changed = () => pageCells.filter((cell) => cell.code !== cell.original);
+  const kept = new Kept();
+  const unsaved = make("span", { className: "live-unsaved" });
+  unsaved.setAttribute("role", "status");
+  bar.append(unsaved);
+  // Keeps what a cell has now: it may be what the page has.
+  function store(cell, at) {
+    if (cell.code === cell.original) kept.clear(cell.id);
+    else kept.put(cell.id, digest(cell.original), cell.code, at);
+    told();
+  }
+  function told() {
+    const count = changed().length;
     undo.textContent = count ? `Undo all edits (${count})` : "Undo all edits";
     undo.disabled = !count;
-  };
+    unsaved.textContent = kept.unsaved.size ? "This browser does not keep your changes (its storage is closed or full): copy them elsewhere before you close the page." : "";
+  }
+  addEventListener("beforeunload", (event) => { if (kept.unsaved.size) event.preventDefault(); });
   function prepare(cell) {
     cell.holder = cell.el ?? make("div");
     if (!cell.el) cell.holder.className = "cell live-hidden"; // its output is nowhere; its errors are
@@ -286,19 +324,19 @@ export async function live(here, bar, pressed, said) {
       change(code) {
         cell.code = code;
         cell.mark("");
-        (cell.store ?? store)();
+        (cell.store ?? store)(cell);
       },
     });
     cell.bar = make("div", { className: "live-bar" },
       button("Run", "run", () => ask(needed(cell)), `Run ${label}, and what it needs above it`),
       button("Run to here", "run-to", () => ask(cell.group.slice(0, cell.group.indexOf(cell) + 1)), `Run everything down to ${label}`),
       button("Reset", "reset", () => reset(cell), `Undo what was changed in ${label}`), mark);
-    cell.input.after(cell.bar);
+    cell.offers = make("div", { className: "live-offers" });
+    cell.input.after(cell.bar, cell.offers);
     if (cell.before.length) mark.textContent = "the output is the build's";
   }
   function reset(cell) {
     if (cell.code !== cell.original) cell.view.put(cell.original);
-    cell.strange = false;
     cell.ran = null;
     if (cell !== busy) {
       restore(cell);
@@ -306,25 +344,36 @@ export async function live(here, bar, pressed, said) {
       cell.view?.wrong(0);
       cell.mark(cell.before.length ? "the output is the build's" : "");
     }
-    store();
+    store(cell);
+    offer();
   }
 
-  let strangers = {};
-  if (carried()) { try { strangers = await unpack(carried()); } catch { say("The code in this address could not be read."); } }
-  let old = 0;
-  pageCells.forEach((cell) => {
-    if (cell.input) {
-      const given = strangers[cell.id] ?? own[cell.id];
-      if (given && given.was !== digest(cell.original)) old += 1;
-      else if (given) cell.code = given.code;
-      cell.strange = Boolean(strangers[cell.id]) && cell.code !== cell.original;
-    }
-    prepare(cell);
-    if (cell.code !== cell.original) cell.mark(cell.strange ? "from the link: read it before you run it" : "");
+  // Where code belongs: to the cell whose code it was made from, else to the one at its place.
+  const editable = pageCells.filter((cell) => cell.input);
+  function home({ id, was }) {
+    const at = editable.find((cell) => cell.id === id), same = editable.filter((cell) => digest(cell.original) === was);
+    return at && digest(at.original) === was ? at : same.length === 1 ? same[0] : at;
+  }
+  const fits = (one, cell) => one.was === digest(cell.original);
+  kept.all().filter((one) => one.id !== NOTEBOOK).forEach((one) => { // the newest last: it is shown
+    const cell = home(one);
+    if (!cell || !fits(one, cell)) return;
+    cell.code = one.code;
+    kept.show(cell.id, one);
   });
-  const undo = button("Undo all edits", "undo-all", () => pageCells.filter((cell) => cell.input && cell.code !== cell.original).forEach(reset));
+  pageCells.forEach((cell) => {
+    prepare(cell);
+    if (cell.code !== cell.original) cell.mark("");
+  });
+  const undo = button("Undo all edits", "undo-all", () => changed().forEach(reset));
   const share = button("Copy a link to my code", "link", async () => {
-    const address = await link(changed());
+    let address;
+    try {
+      address = await link(Object.fromEntries(changed().map((cell) => [cell.id, { was: digest(cell.original), code: cell.code }])));
+    } catch (error) {
+      say(`No link was made: ${error.message}.`);
+      return;
+    }
     bar.dataset.link = address;
     try {
       await navigator.clipboard.writeText(address);
@@ -337,47 +386,136 @@ export async function live(here, bar, pressed, said) {
   const all = button("Run all", "run-all", () => ask(pageCells));
   pressed.replaceWith(all, button("Stop", "stop", stop), undo, share);
 
-  // -- code that came by a link ----------------------------------------------------------------------
-  let notice = null;
-  if (pageCells.some((cell) => cell.strange)) {
-    locked = true;
-    const numbers = pageCells.filter((cell) => cell.strange).map((cell) => cell.number).join(", ");
-    const settle = (take) => {
-      pageCells.filter((cell) => cell.strange).forEach((cell) => {
-        if (!take) {
-          const mine = own[cell.id];
-          cell.view.put(mine && mine.was === digest(cell.original) ? mine.code : cell.original);
-        }
-        cell.strange = false;
-        cell.mark("");
+  // -- code beside the reader's own -----------------------------------------------------------------
+  // Another version of a cell: from a link, another window, an older page. It stands below the cell
+  // and does nothing; the reader puts it into the cell, where it can run, or discards it.
+  let notice = null, carriedHere = []; // versions that the link brought: {id, was, code}
+  let loose = []; // what the reader typed, was put aside, and storage did not take
+  const lost = make("div", { className: "live-offers" }); // of cells that this page no longer has
+  bar.after(lost);
+  function offer() {
+    const byCell = new Map();
+    const add = (one, given) => {
+      const cell = home(one), place = cell?.offers ?? lost;
+      if (cell && (one.code === cell.code || one.code === cell.original || kept.shown(cell.id, one))) return;
+      const list = byCell.get(place) ?? byCell.set(place, []).get(place);
+      if (!list.some((other) => other.one.code === one.code && other.cell === cell)) list.push({ one, cell, ...given });
+    };
+    carriedHere.forEach((one) => add(one, { drop: () => { carriedHere = carriedHere.filter((other) => other !== one); }, words: "From the link, and somebody else's. It has not run." }));
+    kept.all().reverse().filter((one) => one.id !== NOTEBOOK).forEach((one) => {
+      const cell = home(one);
+      add(one, {
+        drop: () => kept.drop(one),
+        words: !cell ? "Your code for a cell that this page no longer has:" : fits(one, cell) ? "You also typed this version of the cell:" : "You changed this cell in an older version of the page:",
       });
-      locked = false;
-      notice.remove();
-      notice = null;
-      store();
+    });
+    loose.forEach((one) => add(one, { drop: () => { loose = loose.filter((other) => other !== one); }, words: "You also typed this version of the cell:" }));
+    [lost, ...editable.map((cell) => cell.offers)].forEach((place) => {
+      const list = byCell.get(place) ?? [], told = JSON.stringify(list.map(({ one, words }) => [one.code, words]));
+      if (place.dataset.told === told) return; // the same: a button that has the focus keeps it
+      place.dataset.told = told;
+      place.replaceChildren(...list.map(offered));
+    });
+    settle();
+  }
+  function offered({ one, cell, drop, words }) {
+    const label = cell ? `cell ${cell.number}` : "a cell that is gone";
+    const made = make("div", { className: "live-offer", ariaLabel: `Another version of ${label}` },
+      make("p", { textContent: words }), make("pre", { tabIndex: 0, textContent: one.code }),
+      make("div", { className: "live-bar" },
+        ...(cell ? [button("Put it into the cell", "use", () => { use(cell, one, drop); offer(); cell.view.focus(); }, `Put this version into ${label}; what is there now is kept`)] : []),
+        button("Discard it", "discard", () => { drop(); offer(); (cell?.view ?? all).focus(); }, `Discard this version of ${label}`)));
+    made.setAttribute("role", "group");
+    return made;
+  }
+  // What was in the cell is set aside, and offered from then on.
+  function use(cell, one, drop) {
+    if (kept.unsaved.has(cell.id)) loose.push({ id: cell.id, was: digest(cell.original), code: cell.code });
+    else if (cell.code !== cell.original) kept.setAside(cell.id);
+    cell.view.put(one.code);
+    if (!kept.unsaved.has(cell.id)) drop();
+  }
+
+  // A link is settled when each version that it brought is used or discarded.
+  function settle() {
+    const left = carriedHere.filter((one) => home(one) && home(one).code !== one.code && home(one).original !== one.code);
+    if (left.length) return;
+    carriedHere = [];
+    if (!notice) return;
+    notice.remove();
+    notice = null;
+    strip();
+  }
+  async function receive() {
+    if (!carried()) return;
+    let given;
+    try { given = await unpack(carried()); } catch {
+      say("The code in this address could not be read.");
+      return;
+    }
+    carriedHere = Object.entries(given).map(([id, one]) => ({ id, ...one }))
+      .filter((one) => home(one) && home(one).code !== one.code && home(one).original !== one.code);
+    notice?.remove();
+    notice = null;
+    if (!carriedHere.length) {
+      strip(); // the page shows what it carries, or has no such cells
+      offer();
+      return;
+    }
+    const numbers = carriedHere.map((one) => home(one).number).join(", ");
+    const every = (call) => () => {
+      carriedHere.slice().forEach(call);
+      carriedHere = [];
+      offer();
       all.focus();
     };
     notice = make("div", { className: "live-notice" },
-      make("p", { textContent: `The link changed the code of cell ${numbers}. It has not run. Read it below; it is somebody else's.` }),
+      make("p", { textContent: `The link brings other code for cell ${numbers}. It stands below, it has not run, and it is somebody else's. Your own code stays unless you put the link's in its place; then it is kept beside it.` }),
       make("div", { className: "live-bar" },
-        button("Use the link's code", "take", () => settle(true)), button("Use the page's own", "refuse", () => settle(false))));
+        button("Use the link's code", "take", every((one) => use(home(one), one, () => {}))),
+        button("Leave the link's code", "refuse", every(() => {}))));
     notice.setAttribute("role", "group");
     notice.setAttribute("aria-label", "Code from the link");
     bar.after(notice);
+    offer();
   }
+
   const scratch = await notebook();
-  store();
-  if (old) say(`${old} kept ${old > 1 ? "changes belong" : "change belongs"} to an older version of this page and ${old > 1 ? "are" : "is"} not shown.`);
+  await receive();
+  addEventListener("hashchange", receive);
+  offer();
+  told();
+  kept.listen(() => { offer(); scratch.offer(); }, (id, at) => {
+    const cell = pageCells.find((one) => one.id === id);
+    if (cell && cell.code !== cell.original) store(cell, at);
+    if (id === NOTEBOOK) scratch.store(at);
+  });
   bar.dataset.editors = String(visible);
   (notice ?? bar).querySelector("button").focus({ preventScroll: true });
 
   // -- the scratch page ------------------------------------------------------------------------------
   async function notebook() {
-    const home = article.querySelector(".al-scratch");
-    if (!home) return { kept: () => ({}) };
+    const place = article.querySelector(".al-scratch");
+    if (!place) return { offer() {}, store() {} };
     const { scratchpad } = await import("./scratch.js");
-    return scratchpad({ home, own, extra, make, button, prepare, store: () => store(), ask, needed, examples: pageCells.filter((cell) => cell.input), busy: () => busy, drop: (cell) => { waiting = waiting.filter((one) => one !== cell); } });
+    return scratchpad({ home: place, kept, told, extra, make, button, prepare, ask, examples: editable, busy: () => busy, drop: (cell) => { waiting = waiting.filter((one) => one !== cell); } });
   }
+}
+
+// What a terminal would show: progress bars write over their line.
+function overwritten(text) {
+  if (!text.includes("\r")) return text;
+  return text.split("\n").map((line) => {
+    let end = line.length;
+    while (end && line[end - 1] === "\r") end -= 1; // what comes next may write over it
+    return line.slice(line.lastIndexOf("\r", end - 1) + 1);
+  }).join("\n");
+}
+
+// Of a PNG in base64: width times height, as its first chunk says.
+function pixels(text) {
+  const head = Uint8Array.from(atob(text.replace(/\s/g, "").slice(0, 32).padEnd(32, "A")), (one) => one.charCodeAt(0)), view = new DataView(head.buffer);
+  return view.getUint32(16) * view.getUint32(20);
 }
 
 // The cells of this page and the places of its told numbers, as they were built.

@@ -14,6 +14,8 @@ onmessage = ({ data }) => {
 };
 <\/script>`;
 const TYPES = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm", json: "application/json", xz: "application/x-xz" };
+// What one run may send, in messages and characters; and after how much more Python is ended.
+const MESSAGES = 20_000, LETTERS = 5_000_000, FLOOD = 10;
 const type = (name) => TYPES[name.split(".").pop()] ?? "application/octet-stream";
 
 // The browser may refuse both: on plain http other than this machine's, in a private window.
@@ -37,9 +39,10 @@ function cached(folder) {
 }
 
 export class Python {
-  // `on`: progress(loaded, total, words), out(id, what), again(id), done(id, end), gone(words)
+  // `on`: progress(loaded, total, words), out(id, what), again(id), done(id, end), gone(words);
+  // much(id): a run sends more than a page shows; flood(): so much more that Python must end
   constructor(runtime, forms, on) {
-    Object.assign(this, { runtime, forms, on, blobs: new Map(), loaded: 0, interrupts: false });
+    Object.assign(this, { runtime, forms, on, blobs: new Map(), loaded: 0, interrupts: false, messages: 0, letters: 0 });
     this.home = new URL(runtime.folder, import.meta.url);
     this.total = 0;
   }
@@ -128,18 +131,30 @@ export class Python {
 
   #hear(frame, data, good, bad) {
     if (this.frame !== frame) return; // of a Python that was ended
+    if (!data || typeof data !== "object") return;
+    this.messages += 1;
+    if (this.messages > FLOOD * MESSAGES || this.letters > FLOOD * LETTERS) { this.on.flood(); return; }
     if (data.type === "ready") good(data);
     else if (data.type === "dead") bad(new Error(String(data.text)));
     else if (data.type === "stage") this.on.progress(this.loaded, this.total, String(data.text));
     else if (data.type === "need") {
       const { port } = this, name = String(data.name);
       this.file(name).then((blob) => port.postMessage({ type: "file", name, blob }), (error) => port.postMessage({ type: "file", name, text: error.message }));
-    } else if (data.type === "out") this.on.out(data.id, JSON.parse(data.what));
+    } else if (data.type === "out") this.#out(data.id, String(data.what));
     else if (data.type === "again") this.on.again(data.id);
     else if (data.type === "done") this.on.done(data.id, String(data.end), data.memory);
   }
 
+  #out(id, text) {
+    this.letters += text.length;
+    if (this.messages > MESSAGES || this.letters > LETTERS) { this.on.much(id); return; }
+    let what = null;
+    try { what = JSON.parse(text); } catch { return; } // not from kernel.py
+    this.on.out(id, what);
+  }
+
   run(id, code, number) {
+    this.messages = this.letters = 0;
     this.control.postMessage("go");
     this.port.postMessage({ type: "run", id, code, number });
   }

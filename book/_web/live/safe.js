@@ -9,11 +9,16 @@ const DROPPED = new Set("script style template noscript iframe object embed form
 const PLAIN = /^(alt|title|colspan|rowspan|scope|span|start|reversed|open|width|height|dir|lang|role|datetime|aria-(label|hidden|level|colcount|rowcount))$/;
 const DRAWN = new Set(("viewBox preserveAspectRatio x y x1 y1 x2 y2 cx cy r rx ry dx dy d points transform fill stroke opacity offset fill-opacity fill-rule clip-rule stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset stroke-miterlimit stop-color stop-opacity text-anchor dominant-baseline font-size font-family font-weight font-style letter-spacing clip-path clipPathUnits gradientUnits gradientTransform patternUnits patternTransform markerWidth markerHeight markerUnits refX refY orient marker-start marker-mid marker-end vector-effect width height").split(" "));
 const ROLES = new Set("img group note list listitem table row cell presentation none".split(" "));
-const CLASS = /^(al-[\w-]{1,60}|mathjax_process|dataframe|highlight)$/;
+// The book's own classes would let an output pass for a part of the book: only its figures have
+// them, and an exercise on its own place.
+const CLASS = /^(mathjax_process|dataframe|highlight)$/, EXERCISE = /^al-(exercise|ask(-[a-z]{1,20})?)$/;
+const FIGURE = { "al-figure": "svg", "al-figure-frame": "div", "al-photo": "img" };
 const STYLES = new Set(("color background-color fill fill-opacity fill-rule stroke stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset stroke-miterlimit opacity font font-size font-family font-weight font-style font-variant text-align text-anchor text-decoration vertical-align white-space width height max-width max-height min-width border border-top border-bottom border-left border-right border-color border-collapse padding padding-left padding-right padding-top padding-bottom margin-left margin-right dominant-baseline clip-path stop-color stop-opacity letter-spacing line-height display").split(" "));
-const NAME = /^[a-z][a-z0-9_]{0,60}$/, TASK = /^[a-z][a-z0-9-]{0,80}$/;
-const MOST_NODES = 30000, MOST_DEEP = 120;
-let counted = 0;
+const TASK = /^[a-z][a-z0-9-]{0,80}$/;
+const MOST_NODES = 30_000, MOST_DEEP = 120, MOST_HTML = 4_000_000;
+const REFERRED = 100_000; // elements that are drawn by reference: use, clip paths, patterns
+const SLICE = 2048, TIME = 400; // characters parsed at once; milliseconds for a whole output
+let counted = 0, most = 0, letters = 0;
 
 // -- words ---------------------------------------------------------------------------------------
 // What MathJax would turn into links, styles or scripts is not mathematics.
@@ -55,13 +60,13 @@ function address(value) {
 
 const PICTURE = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/;
 
-function dress(made, given, drawn, mark) {
+function dress(made, given, drawn, mark, exercise) {
   for (const { name: full, value } of given.attributes) {
     const name = full.replace(/^xlink:/, "");
     if (/^on/i.test(name)) continue;
     if (name === "id") made.setAttribute("id", mark + value.replace(/[^\w.:-]/g, "").slice(0, 80));
     else if (name === "class") {
-      const kept = value.split(/\s+/).filter((one) => CLASS.test(one));
+      const kept = value.split(/\s+/).filter((one) => CLASS.test(one) || FIGURE[one] === made.localName || (exercise && EXERCISE.test(one)));
       if (kept.length) made.setAttribute("class", kept.join(" "));
     } else if (name === "style") {
       const kept = style(value, mark);
@@ -88,19 +93,24 @@ function dress(made, given, drawn, mark) {
 }
 
 // -- nodes ---------------------------------------------------------------------------------------
-function build(given, mark, mounts, deep) {
-  if (++counted > MOST_NODES || deep > MOST_DEEP) return null;
-  if (given.nodeType === Node.TEXT_NODE) return document.createTextNode(given.data);
+function build(given, mark, mounts, deep, exercise) {
+  if (++counted > most || deep > MOST_DEEP) return null;
+  if (given.nodeType === Node.TEXT_NODE) {
+    letters += given.data.length;
+    return document.createTextNode(given.data);
+  }
   if (given.nodeType !== Node.ELEMENT_NODE) return null;
   const drawn = given.namespaceURI === SPACE, name = given.localName;
   if (!drawn && given.namespaceURI !== "http://www.w3.org/1999/xhtml") return null;
   if (DROPPED.has(name.toLowerCase()) && !(drawn && name === "title")) return null;
   const allowed = drawn ? SVG.has(name) : HTML.has(name);
   const made = !allowed ? document.createDocumentFragment() : drawn ? document.createElementNS(SPACE, name) : document.createElement(name);
-  if (allowed) dress(made, given, drawn, mark);
+  const asks = exercise || (name === "div" && !drawn && TASK.test(given.dataset.exercise ?? ""));
+  if (allowed) dress(made, given, drawn, mark, asks);
   if (allowed && name === "div" && !drawn) mount(made, given, mounts);
   for (const child of given.childNodes) {
-    const inner = build(child, mark, mounts, deep + 1);
+    if (counted > most) break;
+    const inner = build(child, mark, mounts, deep + 1, asks);
     if (inner) made.append(inner);
   }
   if (made.localName === "img" && !made.hasAttribute("alt")) made.setAttribute("alt", "a picture without words");
@@ -113,7 +123,7 @@ function mount(made, given, mounts) {
   const kind = explorable !== undefined ? "explorable" : exercise !== undefined ? "exercise" : "";
   if (!kind) return;
   const name = explorable ?? exercise;
-  if (!(kind === "explorable" ? NAME : TASK).test(name)) return;
+  if (kind === "explorable" ? !mounts.explorables.has(name) : !TASK.test(name)) return;
   let told = null;
   try { told = JSON.parse([...given.children].find((one) => one.localName === "script" && one.type === "application/json").textContent); } catch { return; }
   const clean = data(told, kind === "exercise");
@@ -128,19 +138,73 @@ function mount(made, given, mounts) {
   mounts.push({ el: made, kind, name, told: clean });
 }
 
-// Nodes for `text`, and what wants to come alive among them; ids get `mark` before them.
-export function safe(text, mark) {
-  const body = new DOMParser().parseFromString(text, "text/html").body;
-  const mounts = [], nodes = document.createDocumentFragment();
-  counted = 0;
-  for (const child of body.childNodes) {
-    const made = build(child, mark, mounts, 0);
+// Elements of a text, in a document that shows nothing and runs nothing. A parser can be made to
+// work for minutes on a short text, so it gets it in slices and is stopped in between.
+function parsed(text) {
+  const doc = document.implementation.createHTMLDocument(""), all = doc.getElementsByTagName("*");
+  const began = performance.now();
+  let at = 0;
+  for (; at < text.length && at < MOST_HTML; at += SLICE) {
+    let deep = 0;
+    for (let el = doc.body; el && deep <= 3 * MOST_DEEP; el = el.lastElementChild) deep += 1;
+    if (all.length > 2 * most + 100 || deep > 3 * MOST_DEEP || performance.now() - began > TIME) break;
+    doc.write(text.slice(at, at + SLICE));
+  }
+  const whole = at >= text.length;
+  if (whole) doc.close();
+  return { body: doc.body, whole };
+}
+
+// What is drawn by reference is drawn once for each reference, and references in what is referred
+// to multiply. Those go, and all after the budget.
+function unreferred(nodes) {
+  const all = [...nodes.querySelectorAll("*")].filter((el) => el.namespaceURI === SPACE);
+  const byId = new Map(all.filter((el) => el.id).map((el) => [el.id, el]));
+  const refers = new Set(), found = [];
+  for (const el of all) {
+    const names = [...el.attributes].filter((one) => (el.localName === "use" && one.name === "href") || one.value.includes("url("));
+    if (!names.length) continue;
+    found.push([el, names]);
+    for (let up = el; up && up.namespaceURI === SPACE && !refers.has(up); up = up.parentNode) refers.add(up);
+  }
+  const sizes = new Map();
+  let left = REFERRED;
+  for (const [el, names] of found) {
+    for (const one of names) {
+      const ids = one.name === "href" ? [one.value.slice(1)] : [...one.value.matchAll(/url\(#([\w.:-]+)\)/g)].map((each) => each[1]);
+      const good = ids.every((id) => {
+        const target = byId.get(id);
+        if (!target || refers.has(target)) return false;
+        if (!sizes.has(target)) sizes.set(target, 1 + target.querySelectorAll("*").length);
+        left -= sizes.get(target);
+        return left >= 0;
+      });
+      if (!good) el.removeAttribute(one.name);
+    }
+  }
+}
+
+// Nodes for `text`, and what wants to come alive among them; ids get `mark` before them. `count`
+// and `letters` are what it takes of a run's share; only `explorables` come alive.
+export function safe(text, mark, share = MOST_NODES, explorables = new Set()) {
+  const mounts = Object.assign([], { explorables }), nodes = document.createDocumentFragment();
+  [counted, most, letters] = [0, share, 0];
+  const { body, whole } = parsed(text);
+  for (const child of body?.childNodes ?? []) {
+    const made = build(child, mark, mounts, 0, false);
     if (made) nodes.append(made);
   }
+  unreferred(nodes);
   nodes.querySelectorAll("[data-exercise]").forEach((el) => {
     const walk = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
     while (walk.nextNode()) if (walk.currentNode.parentElement.localName !== "script") walk.currentNode.data = formulas(walk.currentNode.data);
   });
-  if (counted > MOST_NODES) nodes.append(Object.assign(document.createElement("p"), { textContent: "The rest of this output is more than a page can show." }));
-  return { nodes, mounts };
+  if (counted > most || !whole) nodes.append(Object.assign(document.createElement("p"), { textContent: "The rest of this output is more than a page can show." }));
+  return { nodes, mounts, count: counted, letters };
+}
+
+// A drawing as a file of its own, made of the same elements.
+export function drawing(text, share) {
+  const { nodes, count } = safe(text, "", share), svg = nodes.querySelector("svg");
+  return { text: svg ? new XMLSerializer().serializeToString(svg) : "", count };
 }

@@ -9,7 +9,7 @@ const read = (name) => {
   try {
     return JSON.parse(text);
   } catch {
-    return {}; // an address that somebody mangled is an address without state
+    return null; // an address that somebody mangled
   }
 };
 
@@ -24,10 +24,38 @@ const address = (name, initial, state) => {
   return url;
 };
 
+// The part of a state that has the types and shapes of the state that an experiment starts from,
+// and what is wrong with the rest. What is null at first, an answer, may be anything plain.
+const ANSWER = (value) => value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value)
+  || (Array.isArray(value) && value.length <= 1000 && value.every((one) => one === null || Number.isFinite(one)));
+function like(value, example) {
+  if (example === null) return ANSWER(value);
+  if (Array.isArray(example) && !example.length) return Array.isArray(value) && value.length < 100 && value.every((one) => !Array.isArray(one) && ANSWER(one));
+  if (Array.isArray(example)) return Array.isArray(value) && value.length === example.length && value.every((one, k) => like(one, example[k]));
+  if (typeof example === "number") return Number.isFinite(value);
+  return value !== null && typeof value === typeof example && typeof value !== "object";
+}
+function fitting(given, example) {
+  if (!given || typeof given !== "object" || Array.isArray(given)) return { state: {}, wrong: "it is not a state" };
+  const good = [], wrong = [];
+  for (const [key, value] of Object.entries(given)) {
+    if (Object.hasOwn(example, key) && like(value, example[key])) good.push([key, value]);
+    else wrong.push(key.slice(0, 30));
+  }
+  return { state: Object.fromEntries(good), wrong: wrong.length ? `${wrong.slice(0, 5).join(", ")} of another kind` : "" };
+}
+function refuse(el, why) {
+  const said = document.createElement("p");
+  said.className = "al-refused";
+  said.setAttribute("role", "status");
+  said.textContent = `The address has a state that this experiment cannot use (${why}); it starts without it.`;
+  el.prepend(said);
+}
+
 // On a live page (book/_web/live) Python hears what the reader moves: ``live.changed``.
-function host(name, traits, kind = "explorable", live = null) {
+function host(name, traits, kind, live, given) {
   const heard = {};
-  const values = { ...traits, state: { ...traits.state, ...(live ? live.state : read(name)) } };
+  const values = { ...traits, state: { ...traits.state, ...given } };
   return {
     get: (key) => values[key],
     set(key, value) {
@@ -52,14 +80,23 @@ function host(name, traits, kind = "explorable", live = null) {
 }
 
 async function start(el) {
-  const name = el.dataset.explorable;
+  const name = el.dataset.explorable, live = el.alLive ?? null;
   try {
     const traits = JSON.parse(el.querySelector('script[type="application/json"]').textContent);
     const module = await import(new URL(`${name}.js`, import.meta.url));
     el.replaceChildren();
-    const model = host(name, traits, "explorable", el.alLive ?? null);
     traits.initial = { ...module.default.defaults, ...traits.initial };
-    module.default.render({ model, el });
+    const { state, wrong } = fitting(live ? live.state : read(name), { ...traits.initial, ...traits.state });
+    try {
+      module.default.render({ model: host(name, traits, "explorable", live, state), el });
+      live?.begins?.({ ...traits.state, ...state });
+      if (wrong) refuse(el, wrong);
+    } catch (error) {
+      if (!Object.keys(state).length) throw error;
+      el.replaceChildren(); // a state of the right types that the experiment cannot show all the same
+      module.default.render({ model: host(name, traits, "explorable", live, {}), el });
+      refuse(el, "it does not fit together");
+    }
   } catch (error) {
     el.textContent = "This experiment could not start. If you opened the page from a folder, serve it: see the README there.";
     throw error;
@@ -79,7 +116,9 @@ async function walk(list) {
   const module = await import(new URL(`derivations/${id}.js`, import.meta.url));
   await typeset();
   const initial = { ...module.default.defaults, step: list.firstElementChild.dataset.key };
-  module.default.render({ model: host(id, { state: initial, initial, data: {} }, "derivation"), el: list });
+  const { state, wrong } = fitting(read(id), initial);
+  module.default.render({ model: host(id, { state: initial, initial, data: {} }, "derivation", null, state), el: list });
+  if (wrong) refuse(list, wrong);
 }
 
 // The one on the first screen starts at once, the others when they come near.
