@@ -522,24 +522,10 @@ def test_a_sandbox_that_does_not_work_says_why(
 
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'uid map: Permission denied' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     _sandbox.available.cache_clear()
     try:
-        with pytest.raises(course.NoSandboxError, match="does not work: uid map: Permission"):
+        with pytest.raises(course.NoSandboxError, match="does not work: .*Permission denied"):
             course.Sandbox().open()
     finally:
         _sandbox.available.cache_clear()
-
-
-def test_a_container_is_asked_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No engine runs here, so this looks at what would be started."""
-    from attnbook.course import _sandbox
-
-    monkeypatch.setenv(_sandbox.IMAGE, "python-with-numpy")
-    monkeypatch.setattr(_sandbox.shutil, "which", lambda name: f"/usr/bin/{name}")
-    told = _sandbox.command("podman", Path("/x"), course.Limits(memory=1 << 30))
-    for words in (["--network", "none"], ["--cap-drop", "ALL"], ["--memory", str(1 << 30)],
-                  ["--user", "65534:65534"], ["--volume", "/x/sandbox:/sandbox:ro"]):  # fmt: skip
-        at = told.index(words[0])
-        assert any(told[k : k + 2] == words for k in range(at, len(told)))
-    assert "--read-only" in told

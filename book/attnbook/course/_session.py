@@ -44,8 +44,11 @@ class Reply:
 class Session:
     """A student's process; where it dies it can be started again."""
 
-    def __init__(self, command: list[str], folder: Path, limits: Limits, kind: str = "") -> None:
-        self.command, self.folder, self.limits, self.kind = command, folder, limits, kind
+    def __init__(
+        self, command: list[str], folder: Path, limits: Limits, *, counted: bool = False
+    ) -> None:
+        self.command, self.folder, self.limits = command, folder, limits
+        self.counted = counted  # by a control group, where there is one
         self.left = limits.total
         self.patience = 1.0  # halved whenever time runs out
         self.process: subprocess.Popen[bytes] | None = None
@@ -57,7 +60,7 @@ class Session:
         self.close_process()
         self.buffer = bytearray()
         self.looked = 0.0
-        if self.kind == "bubblewrap":  # a container brings its own
+        if self.counted:
             self.group = _group.make(self.limits)
         self.process = subprocess.Popen(
             self.group.inside(self.command),

@@ -108,8 +108,8 @@ def say(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:300]}{place}"
 
 
-def main(folder: str = "", guarded: str = "") -> None:
-    """Answer until the grader closes the pipe; with a folder alone, at a student's desk, free."""
+def main(folder: str = "") -> None:
+    """Answer until the grader closes the pipe; with a folder, at a student's desk, unguarded."""
     ask, answer = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -118,7 +118,7 @@ def main(folder: str = "", guarded: str = "") -> None:
     import numpy  # noqa: F401  (before the limits: its threads)
 
     wire, cells = (importlib.import_module(name) for name in ("wire", "cells"))
-    if folder and not guarded:  # pictures are drawn by nobody here either
+    if folder:  # pictures are drawn by nobody here either
         sys.meta_path[:0] = [cells.Finder(), Only()]
     else:
         sys.meta_path.append(cells.Finder())
