@@ -525,7 +525,7 @@ def test_a_sandbox_that_does_not_work_says_why(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     _sandbox.available.cache_clear()
     try:
-        with pytest.raises(course.NoSandboxError, match="does not work: .*Permission denied"):
+        with pytest.raises(course.NoSandboxError, match=r"does not work: .*Permission denied"):
             course.Sandbox().open()
     finally:
         _sandbox.available.cache_clear()
