@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from downloads import canvas
 
 import attnlab
 from attnbook import course
@@ -43,8 +44,8 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = ["course", "new", "fall27", "--seed", str(SEED), "--sets", "4", "--out", str(there)]
     assert main([*run, *sources]) == 0
     (tmp_path / "students.csv").write_text(
-        "Student ID,First name,Last name,Email\n"
-        + "".join(f"{i},{a},{b},{i}@example.org\n" for i, a, b in STUDENTS),
+        "Student ID,First name,Last name,Email,platform\n"
+        + "".join(f"{i},{a},{b},{i}@example.org,canvas:{i[-1]}\n" for i, a, b in STUDENTS),
         "utf-8",
     )
     assert main(["course", "add", str(there), "--roster", str(tmp_path / "students.csv")]) == 0
@@ -64,14 +65,13 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (downloads / "last4first4_555_777_set4-svm.ipynb").write_text(blank)
     (downloads / "last4first4_LATE_555_778_set4-svm-1.ipynb").write_text(good)
     for k, hour in ((5, 9), (5, 12), (6, 10)):
-        name = f"Set 4_s{k:02d}_attempt_2027-10-04-{hour:02d}-00-00_x.ipynb"
-        (downloads / name).write_text(part if hour == 9 else good)
+        canvas(downloads, k, f"2027-10-04-{hour:02d}-00-00", part if hour == 9 else good)
     (downloads / "s07").mkdir()
     (downloads / "s07" / "Untitled.ipynb").write_text(good)
     (downloads / "Last8, First8.ipynb").write_text(part)
     (downloads / "s09@example.org set4.ipynb").write_text(good.replace("return y *", "return 2 *"))
     (downloads / "nobody.ipynb").write_text(good)
-    (downloads / "strangerann_9_10_set4.ipynb").write_text(good)
+    (downloads / "strangerann_90_10_set4.ipynb").write_text(good)
     (downloads / "damaged.zip").write_bytes(b"PK not a zip")
     assert main(["course", "collect", str(there), str(downloads)]) == 0
     for name, who in (("Last8, First8.ipynb", "s08"), ("s09@example.org set4.ipynb", "s09")):
@@ -245,7 +245,7 @@ def test_a_second_collection_keeps_the_first(
     more.mkdir()
     (more / "students.csv").write_text("id,platform\ns10,\ns11,canvas:11\n")
     assert main(["course", "add", str(place), "--roster", str(more / "students.csv")]) == 0
-    (more / "Set 4_s05_attempt_2027-10-01-09-00-00_x.ipynb").write_text("{older")
+    canvas(more, 5, "2027-10-01-09-00-00", "{older")
     (more / "s10 homework.pdf").write_bytes(b"%PDF")
     with zipfile.ZipFile(more / "odd.zip", "w") as archive:
         month_zero = zipfile.ZipInfo("leeann_11_12_s01.ipynb.txt")

@@ -14,11 +14,13 @@ import pytest
 
 from attnbook import course
 from attnbook.course import _notebook as notebooks
+from attnbook.course._grade import Judge
 from attnbook.course._marker import Marker
 
 HERE = Path(__file__).parent / "coursework"
 SEED = 11
 # `scores` and `rank` are answered well (4 points), `log_weights` is not: 0 of its 4 points.
+IN_CALL = "def log_weights(logits):\n"
 FAKE = "def log_weights(logits):\n    return 0 * logits + 7.0\n"
 EARNED = 4.0
 
@@ -169,6 +171,11 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
         "tried to read /proc/1/environ",
         EARNED,
     ),
+    "goes to /proc and reads from there": (
+        with_code("import os\nos.chdir('/proc/1')\nopen('environ').read()"),
+        "looked into /proc/1",
+        EARNED,
+    ),
     "searches for solutions": (with_code(WALK), "looked into", EARNED),
     "reads parent folders": (
         with_code("open('../../course.json').read()"),
@@ -238,6 +245,48 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
         "in another form than the grader's",
         0.0,  # it ruins its own answers, and nobody else's
     ),
+    "a shape of -1": (
+        with_code(
+            "import wire\nreal = wire.pack\ndef packed(value, depth=0):\n"
+            "    told = real(value, depth)\n"
+            "    return {**told, 'array': [-1]} if 'array' in (told or {}) else told\n"
+            "wire.pack = packed"
+        ),
+        "in another form than the grader's",
+        1.0,  # of its arrays; it ruins its own answers
+    ),
+    "numbers as words": (
+        with_code(IN_CALL + "    return np.asarray(logits, dtype=float).astype(str).tolist()"),
+        "a number as a word",
+        EARNED,
+    ),
+    "an imaginary part": (
+        with_code(IN_CALL + "    return logits + 1e9j"),
+        "complex numbers, where real numbers are asked for",
+        EARNED,
+    ),
+    "many errors before a look at /proc": (
+        with_code(
+            "for k in range(90):\n    try:\n        open(f'/none/{k}')\n"
+            "    except OSError: pass\n"
+            "open('/proc/self/environ').read()\nraise ValueError('harmless')"
+        ),
+        "tried to read /proc/self/environ",
+        EARNED,
+    ),
+    "an error in the grader's words": (
+        with_code("raise ValueError('s07 wrote what is no reply into the grader')"),
+        "its code says “ValueError: s07 wrote",
+        EARNED,
+    ),
+    "writes a notice about another": (
+        with_code(
+            "import json\nreal = json.dumps\njson.dumps = lambda told, **k: real("
+            "{**told, 'seen': ['s07 asked the network']} if 'seen' in told else told)"
+        ),
+        "wrote what is no reply into the grader's pipe",
+        EARNED,
+    ),
     "looks for the judge in frames": (with_code(FRAMES), "uses _getframe", EARNED),
     "calls the library's own function": (
         with_code("from attnlab import svm\ndef log_weights(logits): return svm.log(logits)"),
@@ -255,7 +304,6 @@ ATTACKS: dict[str, tuple[Any, str, float]] = {
     "is huge": (lambda _nb, _: "x" * (21 << 20), "too large", 0.0),
 }
 LIBC = "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
-IN_CALL = "def log_weights(logits):\n"
 DEAF = """
 import os, json
 for descriptor in range(3, 20):
@@ -459,6 +507,8 @@ KINDS = {  # one of each kind in `make test`, the others in `make test-all`
     "is nested too deep", "numbers that overflow", "half a character in an error",
     "a reply whose parts are of another kind", "memory in memfds", "a name space of its own",
     "an f-string that takes an hour to parse", "loops in a cell", "a proof of 15 MB",
+    "a shape of -1", "numbers as words", "an imaginary part", "an error in the grader's words",
+    "many errors before a look at /proc", "writes a notice about another",
 }  # fmt: skip
 ATTACKS |= MORE
 LIMITS = course.Limits(cell=1.5, call=1.5, total=40.0)
@@ -503,6 +553,64 @@ def test_an_attack_earns_what_its_work_earns(
     assert not (HERE / "gradebook.db").exists()
 
 
+HARMLESS = "raise ValueError('harmless')"
+
+
+def test_grave_notices_are_never_crowded_out(
+    problems: course.ProblemSet, marker: Marker, tmp_path: Path
+) -> None:
+    """Attack 8: sixty errors filled the list, and the look at the environment fell out of it."""
+    honest = notebooks.submission(problems, SEED)
+    more = [notebooks.code_cell(f"x{k}", HARMLESS + f"\nx.y = {k}") for k in range(200)]
+    more.append(notebooks.code_cell("last", "open('/proc/self/environ').read()"))
+    honest["cells"] += more
+    path = tmp_path / "set4-svm.ipynb"
+    path.write_text(notebooks.write(honest))
+    verdict, _ = marker.mark(path, HERE / "set4-svm.md", SEED, LIMITS)
+    assert verdict.notices[0] == "cell last: tried to read /proc/self/environ"
+    assert "and 195 more: errors" in verdict.notices
+    assert len(verdict.notices) < 20
+    assert verdict.points == 8.0
+
+
+QUOTES = {  # how a function can say its input, exactly
+    "as the words of an error": "raise ValueError(logits.tobytes().hex())",
+    "as the name of an error": "raise type('x' + logits.tobytes().hex(), (Exception,), {})",
+    "as the name of a cell": "exec(compile('raise ValueError', 'cell ' + logits.tobytes().hex() "
+    "+ ', line 3', 'exec'))",
+    "as the name of a type": "return type('x' + logits.tobytes().hex(), (), {})()",
+    "as a shape": "return np.zeros((*(int(x) % 2**60 for x in logits.view('u8').flat[:7]), 0))",
+    "as a dtype": "return np.zeros(3, [('x' + logits.tobytes().hex()[:90], float)])",
+    "as a word": "return logits.tobytes().hex()",
+    "as the name of what is missing": "raise NameError(logits.tobytes().hex())",
+    "as a room": "raise ImportError('attnlab.' + logits.tobytes().hex() "
+    "+ ' may not be used in this problem set')",
+}
+
+
+@pytest.mark.parametrize("how", QUOTES)
+def test_feedback_never_quotes_a_hidden_input(
+    how: str, problems: course.ProblemSet, marker: Marker, tmp_path: Path
+) -> None:
+    """Attack 23: the words of an error were the input in hex. The instructor still sees them."""
+    answer = {"stable-weights": f"{IN_CALL}    {QUOTES[how]}"}
+    path = tmp_path / "set4-svm.ipynb"
+    path.write_text(notebooks.write(notebooks.submission(problems, SEED, answer)))
+    verdict, _ = marker.mark(path, HERE / "set4-svm.md", SEED, LIMITS)
+    source = problems.problems[0]
+    judge = Judge(problems, source, SEED)
+    given = [case[1][0] for case in judge.cases()]
+    (mark,) = [one for one in verdict.marks if one.id == "stable-weights"]
+    assert all(part.told for part in mark.parts)
+    told = " ".join([mark.told, *(part.told for part in mark.parts)])
+    for logits in given:
+        data = logits.tobytes().hex()
+        assert not [data[k : k + 8] for k in range(0, len(data) - 8, 8) if data[k : k + 8] in told]
+        assert not [x for x in logits.view("u8").flat if x > 999 and str(x % 2**60) in told]
+    if "error" in how and "name" not in how:
+        assert any(given[0].tobytes().hex()[:40] in part.raised for part in mark.parts)
+
+
 def test_without_a_sandbox_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     from attnbook.course import _sandbox
 
@@ -522,24 +630,10 @@ def test_a_sandbox_that_does_not_work_says_why(
 
     (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'uid map: Permission denied' >&2\nexit 1\n")
     (tmp_path / "bwrap").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     _sandbox.available.cache_clear()
     try:
-        with pytest.raises(course.NoSandboxError, match="does not work: uid map: Permission"):
+        with pytest.raises(course.NoSandboxError, match=r"does not work: .*Permission denied"):
             course.Sandbox().open()
     finally:
         _sandbox.available.cache_clear()
-
-
-def test_a_container_is_asked_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No engine runs here, so this looks at what would be started."""
-    from attnbook.course import _sandbox
-
-    monkeypatch.setenv(_sandbox.IMAGE, "python-with-numpy")
-    monkeypatch.setattr(_sandbox.shutil, "which", lambda name: f"/usr/bin/{name}")
-    told = _sandbox.command("podman", Path("/x"), course.Limits(memory=1 << 30))
-    for words in (["--network", "none"], ["--cap-drop", "ALL"], ["--memory", str(1 << 30)],
-                  ["--user", "65534:65534"], ["--volume", "/x/sandbox:/sandbox:ro"]):  # fmt: skip
-        at = told.index(words[0])
-        assert any(told[k : k + 2] == words for k in range(at, len(told)))
-    assert "--read-only" in told

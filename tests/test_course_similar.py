@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from downloads import canvas
 
 from attnbook import course
 from attnbook.cli import main
@@ -27,7 +28,8 @@ STUDENTS = [f"s{k:02d}" for k in range(10)]
 def new(place: Path, *words: str, students: list[str] = STUDENTS) -> course.Course:
     start = ["course", "new", "c", "--seed", "5", "--sets", "4", "--out", str(place)]
     assert main([*start, "--sources", str(HERE), *words]) == 0
-    (place.parent / "r.csv").write_text("id\n" + "".join(f"{one}\n" for one in students))
+    lines = [f"{one},canvas:{100 + k}\n" for k, one in enumerate(students)]
+    (place.parent / "r.csv").write_text("id,platform\n" + "".join(lines))
     assert main(["course", "add", str(place), "--roster", str(place.parent / "r.csv")]) == 0
     return course.Course.open(place)
 
@@ -62,11 +64,10 @@ def test_a_look_before_anything_is_placed(
     days = {"s04": "06-10-00-00", "s05": "04-09-00-00"}
     for who in STUDENTS[:8]:
         day = days.get(who, f"05-09-{who[1:]}-00")
-        (downloads / f"Set 4_{who}_attempt_2024-10-{day}_x.ipynb").write_text(texts[who])
-    (downloads / "Set 4_s05_attempt_2024-10-05-11-00-00_x.ipynb").write_text(texts["s05"] + "\n")
-    (downloads / "Set 4_s07_attempt_2024-08-01-11-00-00_y.ipynb").write_text(texts["s07"])
-    (downloads / "Set 4_s07_attempt_2024-10-05-09-07-00_x.ipynb").unlink()
-    (downloads / "Set 4_nobody_attempt_2024-10-05-11-00-00_x.ipynb").write_text(texts["s08"])
+        when = "2024-08-01-11-00-00" if who == "s07" else f"2024-10-{day}"
+        canvas(downloads, 100 + int(who[1:]), when, texts[who])
+    canvas(downloads, 105, "2024-10-05-11-00-00", texts["s05"] + "\n")
+    canvas(downloads, 999, "2024-10-05-11-00-00", texts["s08"])
     (downloads / "notes.pdf").write_text("x")
     before = state(tmp_path)
     capsys.readouterr()
@@ -119,9 +120,8 @@ def test_archives_that_were_unpacked(tmp_path: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr().out
     assert "all have the same time; were the archives unpacked?" in said
     with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
-        name = "Set 4_s00_attempt_2024-10-04-12-00-00_x.zip"
         archive.writestr(zipfile.ZipInfo("lees_1_2_x.ipynb"), blank)
-        archive.writestr(zipfile.ZipInfo(name), b"PK")
+        archive.writestr(zipfile.ZipInfo("lees_1_3_x.zip"), b"PK")
     (tmp_path / "r2.csv").write_text("id,platform\ns00,canvas:1\n")
     assert main(["course", "add", str(there.place), "--roster", str(tmp_path / "r2.csv")]) == 0
     assert main(["course", "preview", str(there.place), str(tmp_path / "d.zip")]) == 0

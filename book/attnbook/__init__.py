@@ -118,8 +118,6 @@ What is assigned
         what was handed in, and what it earns
     `course.preflight`, `course.look_over`, `course.Finding`
         what of a notebook can be marked, before it is handed in
-    `course.autograder`
-        a set as Gradescope marks it
     `course.template`, `course.review`
         a problem set to begin with, and what one's own still misses
 """

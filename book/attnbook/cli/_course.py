@@ -12,6 +12,7 @@ from typing import Any
 from attnbook import install
 from attnbook.cli import _course_more
 
+MOST = 200  # lines about files that are not used
 WITHOUT_SETS = ("check", "template", "extend", "forget")  # steps that read no problem set
 
 
@@ -74,7 +75,7 @@ def add(commands: Any) -> None:
             step.add_argument("--no-open", action="store_true", help="do not open a browser")
             step.add_argument("--names", action="store_true", help="show whose answers they are")
         if word == "report":
-            step.add_argument("--format", default="plain", help="plain, canvas, moodle, blackboard")
+            step.add_argument("--format", default="plain", help="plain, canvas or moodle")
         if word == "forget":
             step.add_argument("student", help="an id")
     one = steps.add_parser("check", help="what of a notebook can be marked, before it is handed in")
@@ -143,14 +144,16 @@ def collect(given: argparse.Namespace) -> int:
     from attnbook.course import Course
 
     def act() -> int:
-        told = Course.open(given.course, given.sources).collect(given.downloads, given.set)
+        told = Course.open(given.course, given.sources).collect(given.downloads, given.set, print)
         placed = [one for one in told if one.name and not one.told]
         late = sum(one.late for one in placed)
         print(f"{len(placed)} notebooks placed, {late} of them late")
         doubtful = [one for one in told if one.doubt]
-        for one in told:
-            if one.told and one not in doubtful:
-                print(f"  {one.file}: {one.told}")
+        unused = [one for one in told if one.told and not one.doubt]
+        for one in unused[:MOST]:
+            print(f"  {one.file}: {one.told}")
+        if len(unused) > MOST:
+            print(f"  and {len(unused) - MOST:,} more: see {given.course}/collected.csv")
         if doubtful:
             print(
                 f"{len(doubtful)} in doubt, and not placed; settle each with attnlab course place"

@@ -19,12 +19,6 @@ def add(steps: Any) -> None:
     back.add_argument("--out", required=True, help="the archive of feedback, a new zip file")
     back.set_defaults(run=give_back)
 
-    scope = steps.add_parser("gradescope", help="an autograder of a set, as Gradescope takes it")
-    scope.add_argument("course", help="the course's folder")
-    scope.add_argument("set", help="a set, such as 1")
-    scope.add_argument("--out", required=True, help="a new zip file")
-    scope.set_defaults(run=autograder)
-
     begin = steps.add_parser("template", help="a small problem set to begin with")
     begin.add_argument("file", help="a new file such as hw1.md")
     begin.set_defaults(run=template)
@@ -95,15 +89,6 @@ def preview(given: argparse.Namespace) -> int:
         for line in lines:
             print(f"  {line}")
     print("nothing was written")
-    return 0
-
-
-def autograder(given: argparse.Namespace) -> int:
-    """Pack a set for Gradescope."""
-    from attnbook.course import Course, autograder
-
-    print(autograder(Course.open(given.course, given.sources), given.set, given.out))
-    print("It holds solutions: keep it to yourself.")
     return 0
 
 

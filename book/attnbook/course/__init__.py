@@ -7,7 +7,6 @@ they are worth is judged here. ``import attnlab`` does not import this room.
 from attnbook.course._author import review, template
 from attnbook.course._course import Course
 from attnbook.course._grade import Verdict, grade
-from attnbook.course._gradescope import autograder
 from attnbook.course._handin import Finding, look_over, preflight
 from attnbook.course._sandbox import Limits, NoSandboxError, Sandbox
 from attnbook.course._source import ProblemSet, problem_set
@@ -22,7 +21,6 @@ __all__ = [
     "Sandbox",
     "Submission",
     "Verdict",
-    "autograder",
     "grade",
     "look_over",
     "preflight",

@@ -10,14 +10,15 @@ from __future__ import annotations
 import csv
 import io
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from attnbook.course._course import Course
 from attnbook.course._deadlines import Clock, deadlines
-from attnbook.course._schemes import Sheet, owners, read_path
+from attnbook.course._schemes import Path as Written
+from attnbook.course._schemes import Sign, owners, read_paths
 from attnbook.course._tables import Student, replace, table
 from attnbook.course._unpack import LARGEST, unpack
 from attnbook.course._which import Found, cell_names, plain, set_named, sets_of
@@ -67,11 +68,22 @@ class Plan:
     before: list[Sorted]
     tries: dict[tuple[str, str], list[Try]]
     best: list[tuple[str, str, Try]]
+    archives: list[str]  # by which platform's rules each was read
 
 
-def collect(course: Course, downloads: str | Path, only: str = "") -> list[Sorted]:
-    """Put every notebook where it belongs; what is in doubt is told, and stays where it is."""
+def collect(
+    course: Course,
+    downloads: str | Path,
+    only: str = "",
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Sorted]:
+    """Put every notebook where it belongs; what is in doubt is told, and stays where it is.
+
+    ``say`` hears by which platform's rules each archive is read.
+    """
     plan = planned(course, downloads, only)
+    for words in plan.archives:
+        say(words)
     for student, name, best in plan.best:
         if best.found is not None:
             put(course, student, name, best.found.data, best.when)
@@ -100,14 +112,15 @@ def planned(course: Course, downloads: str | Path, only: str = "") -> Plan:
             kept = Try(limits.clock.read(datetime.fromisoformat(one.when)), one)
             tries.setdefault((one.student, one.name), []).append(kept)
     ids = frozenset(one.id for one in students)
-    everything = list(walk(place, wanted, ids, told, limits.clock))
+    archives: list[str] = []
+    everything = list(walk(place, wanted, ids, told, limits.clock, archives))
     sets = sets_of(course, everything, chosen)
     for found in everything:
         entry = Sorted(found.name, when=found.when.isoformat(timespec="seconds"))
         entry.folder = found.folder
         told.append(entry)
         if found.sign is None:
-            entry.told = CONFLICT + "no platform wrote this path, so it belongs to nobody yet"
+            entry.told = CONFLICT + found.why
             continue
         who, why = owners(found.sign, students)
         entry.source = found.sign.key
@@ -124,7 +137,7 @@ def planned(course: Course, downloads: str | Path, only: str = "") -> Plan:
         entry.word = found.sign.late
         entry.late = limits.late(*key, found.when, entry.word) is not None
         tries.setdefault(key, []).append(Try(found.when, entry, found))
-    plan = Plan(told, before, tries, [])
+    plan = Plan(told, before, tries, [], archives)
     for (student, name), some in sorted(tries.items(), key=lambda pair: pair[0]):
         best = settle(some, name)
         if best is not None:
@@ -200,7 +213,7 @@ def place(course: Course, file: str | Path, student: str, name: str) -> Sorted:
     told: list[Sorted] = []
     ids = frozenset(one.id for one in students)
     limits = deadlines(course)
-    some = [one for one in walk(root, wanted, ids, told, limits.clock) if one.name == inside]
+    some = [one for one in walk(root, wanted, ids, told, limits.clock, []) if one.name == inside]
     if len({one.digest for one in some}) != 1:
         expected = f"one notebook of at most {LARGEST >> 20} MB"
         got = f"{len(some)} of that name" if some else "; ".join(one.told for one in told) or "none"
@@ -223,35 +236,34 @@ def place(course: Course, file: str | Path, student: str, name: str) -> Sorted:
 
 
 def walk(
-    place: Path, wanted: dict[str, set[str]], ids: frozenset[str], told: list[Sorted], clock: Clock
-) -> Iterable[Found]:
+    place: Path, wanted: dict[str, set[str]], ids: frozenset[str], told: list[Sorted],
+    clock: Clock, archives: list[str],
+) -> Iterable[Found]:  # fmt: skip
     """Notebooks in a folder, and in the zips in it; unpacked in a process of its own."""
     with tempfile.TemporaryDirectory(prefix="attnlab-collect-") as spool:
         lines = unpack(place, Path(spool), wanted)
-        sheet: Sheet = {}
-        for line in lines:
-            if "sheet" in line:
-                when = line["when"]
-                try:
-                    moment = datetime.fromisoformat(when)
-                except ValueError:
-                    moment = None
-                sheet[line["sheet"]] = {"submitters": line["submitters"], "created_at": moment}
-        for line in lines:
-            if "told" in line:
-                told.append(Sorted(line["file"], told=line["told"]))
-            elif "spool" in line:
-                sign = read_path(line["parts"], folders=line["folders"], ids=ids, sheet=sheet)
-                platform = sign.platform if sign else ""
-                if sign and sign.when:
-                    when = clock.read(sign.when, platform)
-                else:
-                    written = datetime.fromisoformat(line["when"])
-                    when = clock.read(written, platform, line["exact"])
-                data = (Path(spool) / line["spool"]).read_bytes()
-                folder = line["own"][sign.at] if sign else ""
-                facts = line["hits"], folder, line["count"], line["marks"]
-                yield Found(line["file"], data, when, sign, *facts)
+        told += [Sorted(line["file"], told=line["told"]) for line in lines if "told" in line]
+        kept = [line for line in lines if "spool" in line]
+        paths = [Written(tuple(line["parts"]), line["folders"]) for line in kept]
+        signs, said = read_paths(paths, ids)
+        archives += said
+        for line, read in zip(kept, signs, strict=True):
+            sign, why = (read, "") if isinstance(read, Sign) else (None, read)
+            written, exact = time_of(line["times"], sign.at if sign else 0)
+            when = clock.read(written, sign.platform.split()[0] if sign else "", exact)
+            data = (Path(spool) / line["spool"]).read_bytes()
+            folder = line["own"][sign.at] if sign else ""
+            facts = line["hits"], folder, line["count"], line["marks"]
+            yield Found(line["file"], data, when, sign, *facts, why=why)
+
+
+def time_of(times: list[tuple[int, str, float | None]], at: int) -> tuple[datetime, float | None]:
+    """The time of the file that a platform wrote: the first at or below its part of the path.
+
+    What lies deeper is an archive of the student's, and its times are what the student wrote.
+    """
+    _, when, exact = next(one for one in times if one[0] >= at)
+    return datetime.fromisoformat(when), exact
 
 
 def handed_in(course: Course, student: str, name: str) -> Path:

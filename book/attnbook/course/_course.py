@@ -201,11 +201,13 @@ class Course:
                 writer.writerow([cell(entry) for entry in dataclasses.astuple(student)])
         os.replace(out.name, self.place / "roster.csv")
 
-    def collect(self, downloads: str | Path, only: str = "") -> list[Sorted]:
+    def collect(
+        self, downloads: str | Path, only: str = "", say: Callable[[str], None] = lambda _: None
+    ) -> list[Sorted]:
         """Sort what a platform gave; says of every file where it went, or why it did not."""
         from attnbook.course._collect import collect
 
-        return collect(self, downloads, only)
+        return collect(self, downloads, only, say)
 
     def preview(self, downloads: str | Path, only: str = "") -> list[tuple[str, list[str]]]:
         """What `collect` would do and what is odd, as sections of lines; writes nothing."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 EXTENSIONS = "extensions.csv"
 COLUMNS = ("student", "set", "until")
-PLATFORMS = ("moodle", "canvas", "blackboard", "brightspace", "gradescope")
+PLATFORMS = ("moodle", "canvas")
 UNITS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 POLICY = re.compile(
     r"(\d+(?:\.\d+)?)\s*(%?)\s*/\s*(hour|day|week)(?:\s*,\s*max\s*(\d+)(\s*,\s*then\s*0)?)?"

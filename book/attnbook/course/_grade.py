@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from attnbook.course._notices import Notices, grave
 from attnbook.course._numbers import RangeError, within
+from attnbook.course._raised import without_words
 from attnbook.course._sandbox import Limits, Sandbox
 from attnbook.course._session import Reply, Session
 from attnbook.course._source import Problem, ProblemSet, generator, variant
@@ -26,7 +28,8 @@ class Part:
     name: str
     points: float
     most: float
-    told: str = ""
+    told: str = ""  # to the student
+    raised: str = ""  # an error in the words of the student's code, for the instructor
 
 
 @dataclass
@@ -77,6 +80,11 @@ class Verdict:
         return sum(mark.most for mark in self.marks)
 
 
+def quoted(error: str) -> str:
+    """Words of a student's code, so that nobody takes them for ours."""
+    return "“" + error.replace("“", '"').replace("”", '"') + "”"
+
+
 class Box(Protocol):
     """Where cells run: a sandbox, or less on a student's own machine."""
 
@@ -91,7 +99,8 @@ class Run:
     def __init__(self, box: Box, cells: list[tuple[str, str]]) -> None:
         self.cells, self.deadly = cells, set[int]()
         self.errors: dict[str, str] = {}
-        self.notices: list[str] = []
+        self.raised: dict[str, bool] = {}  # whether an error is in the words of the code
+        self.notices = Notices()
         self.restarts = 0
         self.session: Session = box.open()
         self.load()
@@ -106,8 +115,8 @@ class Run:
                 self.hear(reply, f"cell {name}")
                 if reply.error:
                     self.errors[name] = reply.error
-                    if "yours to write" not in reply.error:
-                        self.notice(f"cell {name}: {reply.error}")
+                    self.raised[name] = reply.raised
+                    self.hear_error(reply, f"cell {name}")
                 if reply.died:
                     self.deadly.add(number)
                     break
@@ -124,16 +133,19 @@ class Run:
         self.session.start()
         return True
 
-    def notice(self, words: str) -> None:
-        """Keep, once."""
-        words = clean(words)
-        if words not in self.notices and len(self.notices) < 60:
-            self.notices.append(words)
+    def hear_error(self, reply: Reply, where: str) -> None:
+        """Keep an error; it is said where the words are those of the student's code."""
+        if reply.raised and "yours to write" not in reply.error:
+            self.notices.add("errors", f"{where}: its code says {quoted(reply.error)}")
+        elif not reply.raised:
+            is_grave = reply.died or bool(grave(reply.error))
+            self.notices.add("what ended it" if is_grave else "limits", f"{where}: {reply.error}",
+                             is_grave=is_grave)  # fmt: skip
 
     def hear(self, reply: Reply, where: str) -> None:
         """What was seen while it answered."""
         for words in reply.seen:
-            self.notice(f"{where}: {words}")
+            self.notices.hear(where, words)
 
     def ask(self, one: Problem, given: tuple[Any, ...]) -> Reply:
         """An answer of the student's; where the process died on an earlier one, a fresh one."""
@@ -145,8 +157,8 @@ class Run:
             self.session.value(one.answer) if one.value else self.session.call(one.answer, *given)
         )
         self.hear(reply, one.answer)
-        if reply.died or "tried to leave" in reply.error:
-            self.notice(f"{one.answer}: {reply.error}")
+        if reply.died or (reply.error and not reply.raised and grave(reply.error)):
+            self.hear_error(reply, one.answer)
         return reply
 
 
@@ -213,6 +225,7 @@ def mark_problem(
         return mark
     judge = Judge(source, one, seed)
     wrong: dict[str, str] = {}
+    raised: dict[str, str] = {}
     tried: set[str] = set()
     for part, given in judge.cases():
         tried.add(part)
@@ -221,21 +234,27 @@ def mark_problem(
         ask, weigh = f"ask {one.id}, {part}", f"judge {one.id}, {part}"
         if {ask, weigh} & skip:
             wrong[part] = "an answer that could not be judged in the time and memory there is"
-            run.notice(f"{one.id}, {part}: {wrong[part]}")
+            run.notices.add("answers that were not judged", f"{one.id}, {part}: {wrong[part]}")
             continue
         tell(ask)
         reply = run.ask(one, given)
         tell(weigh)
-        why = reply.error or judge.why_not(part, given, reply.answer)
+        why = reply.error
+        if reply.raised:
+            raised[part] = reply.error
+            why = without_words(reply.error, one.answer, run.cells)
+        elif not why:
+            why = judge.why_not(part, given, reply.answer)
         if why:
             wrong[part] = why
     for words in judge.stumbled:
-        run.notice(words)
+        run.notices.add("judges that ended in an error", words)
     untried = set(one.parts) - tried
     if untried:
         raise LookupError(f"{source.name} {one.id}: no case tests {sorted(untried)}")
     for part, most in one.parts.items():
-        mark.parts.append(Part(part, 0.0 if part in wrong else most, most, wrong.get(part, "")))
+        points = 0.0 if part in wrong else most
+        mark.parts.append(Part(part, points, most, wrong.get(part, ""), raised.get(part, "")))
     mark.points = sum(part.points for part in mark.parts)
     return mark
 
@@ -276,5 +295,6 @@ def grade(
         run.session.close()
     for mark in marks:
         if not mark.points and not mark.by_hand and mark.id in run.errors:
-            mark.told = f"its cell: {run.errors[mark.id]}"
-    return Verdict(source.name, marks, [*submission.notices, *run.notices])
+            error = run.errors[mark.id]
+            mark.told = f"its cell: {quoted(error) if run.raised[mark.id] else error}"
+    return Verdict(source.name, marks, [*run.notices.lines(), *submission.notices])

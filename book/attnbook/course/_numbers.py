@@ -30,7 +30,9 @@ def within(
         return value
     if isinstance(value, str):
         if len(value) > WORD:
-            raise RangeError(f"a text of {len(value):,} characters: too long")
+            raise RangeError("a text that is too long")
+        if is_number(value):
+            raise RangeError("a number as a word: return the number itself")
         return value
     if isinstance(value, int):
         if value.bit_length() > 400 or abs(value) > sizes[1]:
@@ -64,20 +66,30 @@ def number(value: float, sizes: tuple[float, float], infinite: bool) -> float:
 def array(value: np.ndarray, sizes: tuple[float, float], infinite: bool) -> np.ndarray:
     """An array of a size that can be judged; entries smaller than the range become 0."""
     if value.ndim > AXES or math.prod(max(1, size) for size in value.shape) > ENTRIES:
-        raise RangeError(f"an array of shape {value.shape}: too large")
+        raise RangeError("an array that is too large")
     if value.dtype.kind == "b":
         return value
-    parts = [value.real, value.imag] if value.dtype.kind == "c" else [value]
-    for part in parts:
-        real = part.astype(float)
-        finite = np.isfinite(real)
-        if not infinite and not finite.all():
-            raise RangeError("a number that is not finite")
-        if (np.abs(real[finite]) > sizes[1]).any():
-            raise RangeError(f"a number beyond {sizes[1]:.0e}")
-    if value.dtype.kind == "c":
-        return flushed(value.real, sizes[0]) + 1j * flushed(value.imag, sizes[0])
+    if value.dtype.kind not in "iuf":  # NumPy would drop an imaginary part, and read words
+        what = "complex numbers" if value.dtype.kind == "c" else f"an array of {value.dtype.kind!r}"
+        raise RangeError(f"{what}, where real numbers are asked for")
+    real = value.astype(float)
+    finite = np.isfinite(real)
+    if not infinite and not finite.all():
+        raise RangeError("a number that is not finite")
+    if (np.abs(real[finite]) > sizes[1]).any():
+        raise RangeError(f"a number beyond {sizes[1]:.0e}")
     return flushed(value, sizes[0]) if value.dtype.kind == "f" else value
+
+
+def is_number(word: str) -> bool:
+    """Whether NumPy, which drops zeros at a word's end, would take it for a number."""
+    for read in (float, complex):
+        try:
+            read(word.rstrip("\0"))
+        except ValueError:
+            continue
+        return True
+    return False
 
 
 def flushed(part: np.ndarray, least: float) -> np.ndarray:

@@ -33,6 +33,7 @@ def preview(course: Course, downloads: str | Path, only: str = "") -> list[Secti
     doubts = sorted((one for one in plan.told if one.doubt), key=lambda one: one.file)
     unused = [one for one in plan.told if one.told and not one.doubt and one.told != EARLIER]
     sections: list[Section] = [
+        ("read as", plan.archives),
         ("would be placed", list(placed(course, used))),
         ("late", list(late(course, used))),
         ("in doubt, and not placed", [f"{one.file} ({one.when}): {one.doubt}" for one in doubts]),
@@ -41,9 +42,14 @@ def preview(course: Course, downloads: str | Path, only: str = "") -> list[Secti
         ("unlike the others", list(unlike(used))),
         ("the same file", list(same(used))),
         ("another student's variant", list(foreign(course, used))),
-        ("not used", [f"{one.file}: {one.told}" for one in unused]),
+        ("not used", some_of([f"{one.file}: {one.told}" for one in unused])),
     ]
     return [(title, lines) for title, lines in sections if lines]
+
+
+def some_of(lines: list[str], most: int = 200) -> list[str]:
+    """The first lines, and how many more there are."""
+    return [*lines[:most], *([f"and {len(lines) - most:,} more"] if len(lines) > most else [])]
 
 
 Used = Mapping[tuple[str, str], Found]

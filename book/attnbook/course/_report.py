@@ -20,7 +20,7 @@ from attnbook.course._tables import Student, replace, table
 from attnbook.course._words import cell, uncell
 from attnlab import checks as check
 
-FORMATS = ("plain", "canvas", "moodle", "blackboard")
+FORMATS = ("plain", "canvas", "moodle")
 STYLE = """
 :root { color-scheme: light dark; --ink: #1c1c1c; --quiet: #545b64; --ground: #fff; --bar: #0067a3; --rule: #b5bac1 }
 @media (prefers-color-scheme: dark) { :root { --ink: #eee; --quiet: #b5bcc4; --ground: #14181e; --bar: #56b4e9; --rule: #48525e } }
@@ -210,18 +210,9 @@ def platform_csv(course: Course, everybody: list[Row], form: str) -> str:
             ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *(s.title for s in sets)]
         )
         writer.writerow(["    Points Possible", "", "", "", "", *(f"{s.points:g}" for s in sets)])
-    elif form == "moodle":
-        writer.writerow(
-            ["ID number", "First name", "Last name", "Email address", *(s.title for s in sets)]
-        )
     else:
         writer.writerow(
-            [
-                "Last Name",
-                "First Name",
-                "Username",
-                *(f"{s.title} [Total Pts: {s.points:g}]" for s in sets),
-            ]
+            ["ID number", "First name", "Last name", "Email address", *(s.title for s in sets)]
         )
     for row in everybody:
         one = row.student
@@ -231,7 +222,6 @@ def platform_csv(course: Course, everybody: list[Row], form: str) -> str:
         start = {
             "canvas": [f"{one.last_name}, {one.first_name}", "", one.id, one.id, ""],
             "moodle": [one.id, one.first_name, one.last_name, one.email],
-            "blackboard": [one.last_name, one.first_name, one.id],
         }[form]
         writer.writerow([*map(cell, start), *points])
     return out.getvalue()

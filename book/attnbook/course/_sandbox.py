@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from attnbook.course import _alone, _group, _library, gate
+from attnbook.course import _group, _library, gate
 from attnbook.course._session import Session
 
 HERE = Path(__file__).parent
 PACKAGES = ("numpy", "numpy.libs", "scipy", "scipy.libs")
 SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/etc/ld.so.cache", "/etc/ld.so.conf")
-IMAGE = "ATTNLAB_IMAGE"  # of a container that has Python, NumPy and SciPy
 MISSING = "missing"
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
@@ -32,15 +32,24 @@ ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
     "PYTHONDONTWRITEBYTECODE": "1",
 }
+# Root's sandboxes run as a user of their own from this range, which Linux distributions leave to
+# users that exist for a moment only (systemd's DynamicUser). No two sandboxes share a user, because
+# the kernel counts processes and pipes by user.
+FIRST_USER, USERS = 61_184, 4_336
+STAGE = "/run"  # covered, in a mount namespace of the sandbox's own
+BIND = (
+    f"mount -t tmpfs -o mode=755 tmpfs {STAGE} || exit 91; "
+    'while [ "$1" != -- ]; do mkdir "$2" && mount --bind "$1" "$2" || exit 91; shift 2; done; '
+    'shift; exec "$@"'
+)
 REFUSAL = (
     "no sandbox: student code is not run without one. Install bubblewrap (apt-get install "
-    "bubblewrap, dnf install bubblewrap), or Docker or Podman with an image that has Python, NumPy "
-    f"and SciPy named in {IMAGE}. On macOS and Windows: a Linux virtual machine, or a container."
+    "bubblewrap, dnf install bubblewrap). On macOS and Windows: a Linux virtual machine."
 )
 
 
 class NoSandboxError(RuntimeError):
-    """Neither bubblewrap nor a container works here: student code is not run.
+    """Bubblewrap does not work here: student code is not run.
 
     Args:
         words: what to say; how to get a sandbox, unless told.
@@ -91,12 +100,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class Sandbox:
-    r"""How student code is run: bubblewrap, or a container.
+    r"""How student code is run: in bubblewrap, as an unprivileged user.
 
     Args:
         rooms: the rooms of attnlab that the code may import.
         limits: what it may use.
-        kind: ``bubblewrap``, ``docker`` or ``podman``; the first that works where none is named.
 
     Returns:
         A sandbox; its `open` gives a session in which cells run and functions are called.
@@ -112,50 +120,44 @@ class Sandbox:
 
     rooms: tuple[str, ...] = ()
     limits: Limits = Limits()
-    kind: str = ""
 
     def open(self) -> Session:
         """Start a process in the sandbox."""
-        kind = self.kind or available()
-        alone = kind == "user"
-        folder = _alone.place() if alone else Path(tempfile.mkdtemp(prefix="attnlab-sandbox-"))
+        available()
+        folder = Path(tempfile.mkdtemp(prefix="attnlab-sandbox-"))
         try:
             (folder / "sandbox").mkdir()
             for name in ("runner.py", "wire.py", "cells.py", "gate.py"):
                 shutil.copy(HERE / name, folder / "sandbox")
             _library.write(self.rooms, folder / "library")
-            if alone:
-                _alone.open_up(folder, packages())
-            return Session(command(kind, folder, self.limits), folder, self.limits, kind)
+            for path in folder.rglob("*"):  # whatever our umask: root's sandboxes are other users
+                path.chmod(0o755 if path.is_dir() else 0o644)
+            return Session(command(folder, self.limits), folder, self.limits, counted=True)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
 
 @cache
-def available() -> str:
-    """What works on this machine: tried, not guessed."""
-    told = REFUSAL
-    for kind in ("bubblewrap", "docker", "podman", *(["user"] if _alone.meant() else [])):
-        why = why_not(kind)
-        if not why:
-            return kind
-        told += f" {kind} is there but does not work: {why}." if why != MISSING else ""
-    raise NoSandboxError(told)
+def available() -> None:
+    """Return if a sandbox works on this machine, which is tried; else raise `NoSandboxError`."""
+    if why := why_not():
+        told = "" if why == MISSING else f" bubblewrap is there but does not work: {why}."
+        raise NoSandboxError(REFUSAL + told)
 
 
-def why_not(kind: str) -> str:
-    """Empty where a trivial program runs in it."""
+def why_not() -> str:
+    """Empty where a trivial program runs in the sandbox."""
     with tempfile.TemporaryDirectory() as place:
         try:
-            start = command(kind, Path(place), Limits(), ["-c", "import numpy"], bare=True)
+            start = command(Path(place), Limits(), ["-c", "import numpy"], bare=True)
             done = subprocess.run(
                 start, capture_output=True, timeout=60, check=False, stdin=subprocess.DEVNULL
             )
         except LookupError:
             return MISSING
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{type(error).__name__}"
+            return str(error) or type(error).__name__
     if done.returncode == 0:
         return ""
     lines = done.stderr.decode(errors="replace").strip().splitlines()
@@ -163,52 +165,70 @@ def why_not(kind: str) -> str:
 
 
 def command(
-    kind: str,
-    folder: Path,
-    limits: Limits,
-    run: list[str] | None = None,
-    *,
-    bare: bool = False,
+    folder: Path, limits: Limits, run: list[str] | None = None, *, bare: bool = False
 ) -> list[str]:
-    """What to start: Python in the sandbox, with the runner as its program."""
-    if kind == "bubblewrap":
-        return bubblewrap(folder, limits, run, bare)
-    if kind in ("docker", "podman"):
-        return container(kind, folder, limits, run, bare)
-    if kind == "user":
-        return _alone.command(folder, ENVIRONMENT, packages(), run, bare)
-    raise ValueError(f"kind: expected bubblewrap, docker or podman, got {kind!r}")
+    """The command that starts Python in the sandbox, with the runner as its program.
 
-
-def bubblewrap(folder: Path, limits: Limits, run: list[str] | None, bare: bool) -> list[str]:
-    """New namespaces of every kind; the system and Python read-only; a small /tmp; nothing else."""
+    Everything has new namespaces; the system and Python are read-only; /tmp is small; there is
+    nothing else. Bubblewrap starts with an environment made from nothing, and the student's process
+    is the first of its process namespace, so there is no other process whose memory or environment
+    it could read. `tests/test_course_sandbox.py` takes each of these away and sees an attack win.
+    """
     tool = shutil.which("bwrap")
     if tool is None:
         raise LookupError("bwrap")
-    told = [tool, "--unshare-all", "--die-with-parent", "--new-session", "--clearenv"]
+    told = [tool, "--unshare-all", "--as-pid-1", "--die-with-parent", "--new-session"]
     told += ["--uid", "65534", "--gid", "65534", "--hostname", "sandbox", "--cap-drop", "ALL"]
-    for name, value in ENVIRONMENT.items():
-        told += ["--setenv", name, value]
     for system in SYSTEM:
         told += ["--ro-bind-try", system, system]
     told += ["--proc", "/proc", "--dev", "/dev", "--size", str(limits.disk), "--tmpfs", "/tmp"]
     base = Path(sys.base_prefix).resolve()
+    shown = {f"/packages/{name}": path for name, path in packages().items()}
+    if not bare:
+        shown |= {f"/{name}": folder / name for name in ("sandbox", "library")}
     if not str(base).startswith("/usr"):
-        told += ["--ro-bind", str(base), str(base)]
-    told += ["--dir", "/packages"]
+        shown = {str(base): base} | shown
+    # as root, `as_nobody` lets the user that it becomes reach them here
+    sources = {target: f"{STAGE}/{k}" if as_root() else str(shown[target])
+               for k, target in enumerate(shown)}  # fmt: skip
+    for target, source in sources.items():
+        told += ["--ro-bind", source, target]
     for place in hidden(base):
         told += ["--tmpfs", place, "--remount-ro", place]
-    for name, path in packages().items():
-        told += ["--ro-bind", str(path), f"/packages/{name}"]
-    if not bare:
-        for name in ("sandbox", "library"):
-            told += ["--ro-bind", str(folder / name), f"/{name}"]
     python = str(Path(sys.executable).resolve())
     code = run or ["/sandbox/runner.py"]
     if bare:
         code = ["-c", f"import sys; sys.path.insert(0, '/packages'); {(run or [''])[-1]}"]
-    told += ["--remount-ro", "/dev", "--remount-ro", "/"]  # /dev/shm would have no limit
-    return [*told, "--chdir", "/tmp", python, "-I", "-S", "-B", *code]
+    # /dev/shm would have no limit, and settings in /proc/sys are open to whoever has rights on them
+    told += ["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"]
+    told += ["--chdir", "/tmp", python, "-I", "-S", "-B", *code]
+    start = ["env", "-i", *(f"{name}={value}" for name, value in ENVIRONMENT.items())]
+    if as_root():
+        pairs = [word for target, path in shown.items() for word in (str(path), sources[target])]
+        start += as_nobody(pairs)
+    return [*start, *told]
+
+
+def as_root() -> bool:
+    """Whether we are root, whose files root in a user namespace would still own."""
+    return os.geteuid() == 0
+
+
+def as_nobody(pairs: list[str]) -> list[str]:
+    """What comes before a command of root's so that it runs as a user that owns nothing.
+
+    That user may not be able to reach what is to be shown, such as a Python below /root. So folders
+    are first bound to other places (``pairs`` of words: from, to), in a mount namespace that ends
+    with the command.
+    """
+    tools = {name: shutil.which(name) for name in ("unshare", "setpriv")}
+    if missing := [name for name, path in tools.items() if path is None]:
+        raise OSError(f"{missing[0]}, of the package util-linux, is missing")
+    user = FIRST_USER + secrets.randbelow(USERS)
+    mounts = [str(tools["unshare"]), "--mount", "--propagation", "private", "/bin/sh", "-c", BIND]
+    become = [str(tools["setpriv"]), f"--reuid={user}", f"--regid={user}", "--clear-groups"]
+    become += ["--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+    return [*mounts, "sh", *pairs, "--", *become]
 
 
 def hidden(base: Path) -> list[str]:
@@ -221,27 +241,6 @@ def hidden(base: Path) -> list[str]:
     }  # a checkout, or the folder of packages
     found |= {own for own in homes if any(root in own.parents for root in bound)}
     return sorted(str(place) for place in found if place.is_dir())
-
-
-def container(
-    kind: str, folder: Path, limits: Limits, run: list[str] | None, bare: bool
-) -> list[str]:
-    """The same in a container, from an image that has Python and NumPy."""
-    tool, image = shutil.which(kind), os.environ.get(IMAGE)
-    if tool is None or not image:
-        raise LookupError(kind)
-    told = [tool, "run", "--rm", "-i", "--network", "none", "--read-only", "--cap-drop", "ALL"]
-    told += ["--security-opt", "no-new-privileges", "--user", "65534:65534", "--workdir", "/tmp"]
-    told += ["--pids-limit", str(limits.processes), "--memory", str(limits.memory)]
-    told += ["--memory-swap", str(limits.memory), "--cpus", "1"]
-    told += ["--tmpfs", f"/tmp:size={limits.disk},mode=1777"]
-    for name, value in ENVIRONMENT.items():
-        if name != "PATH":  # the image knows where its Python is
-            told += ["--env", f"{name}={value}"]
-    if not bare:
-        for name in ("sandbox", "library"):
-            told += ["--volume", f"{folder / name}:/{name}:ro"]
-    return [*told, image, "python3", "-B", *(run or ["/sandbox/runner.py"])]
 
 
 @cache
@@ -264,4 +263,6 @@ def describe() -> str:
     version = sysconfig.get_python_version()
     packed = ", ".join(name for name in packages() if "." not in name)
     calls = "its system calls filtered" if gate.known() else "no filter of system calls here"
-    return f"{available()}, {calls}, {_group.describe()}, Python {version}, {packed}"
+    available()
+    user = "an unprivileged user" if os.geteuid() else "an unprivileged user (not root)"
+    return f"bubblewrap as {user}, {calls}, {_group.describe()}, Python {version}, {packed}"

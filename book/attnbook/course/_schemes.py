@@ -1,32 +1,27 @@
-"""Whose a file is, and when it came: read from the part of its path that the platform wrote.
+"""Whose a file is: read from the part of its path that the platform wrote.
 
-What a student chose, the name of a file and what stands in it, begins after that part and is
-never looked at. Where no scheme is found, nobody is.
+Moodle and Canvas write the student's name and a number first in an archive. So one level of each
+archive is read, by the rules of the one platform that all of it fits. What a student chose (the
+rest of a name, an archive of the student's own) lies behind or below that and is never read. Where
+an archive fits no platform, or two, its files belong to nobody until the instructor says whose they
+are. A folder of the instructor's that is named by an id belongs to that student, whatever is in it.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
 
 from attnbook.course._tables import Student
 
-MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 MOODLE = re.compile(r"([^_]+)_(\d{1,19})_assignsubmission_(?:file|onlinetext)(?:_.*)?", re.S)
 CANVAS = re.compile(r"([^_]+)_(LATE_)?(\d{1,19})_(\d{1,19})_.+", re.S)
 HIDDEN = re.compile(r"anon_([A-Za-z0-9]{5})_(LATE_)?(\d{1,19})_.+", re.S)  # Canvas, anonymous
-BLACKBOARD = re.compile(r"(.+?)_attempt_(\d{4}(?:-\d\d){5})(?:[_.].*)?", re.S)
-BRIGHTSPACE = re.compile(
-    r"(\d{1,19})-(\d{1,19}) ?- ?(.+?) ?- ?([A-Z][a-z]{2})[a-z]*\.? (\d{1,2}), (\d{4}) "
-    r"(\d{1,2}):?(\d\d) ?([AP]M)(?: ?- ?.*)?",
-    re.S,
-)
-GRADESCOPE = re.compile(r"submission_(\d{1,19})")
-EXPORT = re.compile(r"assignment_\d{1,19}_export")
+# what a platform may have written for a name that its rule does not know: nothing below it is read
+NEAR = re.compile(r"_assignsubmission_|_\d+_\d+_")
+NOBODY = "no platform wrote this path, so it belongs to nobody yet"
 
 
 @dataclass(frozen=True)
@@ -37,96 +32,114 @@ class Sign:
     key: str  # its own name of the student: two of them are two people, or one in doubt
     container: str = ""  # what stands before: a folder of the instructor's, an archive
     name: str = ""  # as it writes names
-    logins: tuple[str, ...] = ()  # what may be an id, or an address
-    when: datetime | None = None
+    logins: tuple[str, ...] = ()  # what may be an id
     late: bool = False
-    about: str = ""  # how it calls the assignment
     at: int = 0  # which part of the path it is
 
 
-Sheet = dict[str, dict[str, Any]]  # what an export says of its submissions, by folder
+@dataclass(frozen=True)
+class Path:
+    """A file's path: its parts, of which the first few are folders on this machine's disk."""
+
+    parts: tuple[str, ...]
+    folders: int = 0
 
 
-def read_path(
-    parts: Sequence[str],
-    *,
-    folders: int = 0,
-    ids: frozenset[str] = frozenset(),
-    sheet: Sheet | None = None,
-) -> Sign | None:
-    """The sign of the first part that a platform wrote; the first ``folders`` are no archives."""
-    for at, part in enumerate(parts):
-        before = "/".join(parts[:at])
-        for scheme in SCHEMES:
-            if found := scheme(part, before):
-                return replace(found, at=at)
-        if GRADESCOPE.fullmatch(part) and at and EXPORT.fullmatch(parts[at - 1]):
-            told = (sheet or {}).get(f"{before}/{part}", {})
-            return replace(gradescope(part, before, told), at=at)
-    if folders and len(parts) > 1 and parts[0] in ids:  # a folder that the instructor named
-        return Sign("a folder", f"folder:{parts[0]}", "", logins=(parts[0],))
-    return None
-
-
-def moodle(part: str, before: str) -> Sign | None:
+def moodle(part: str) -> Sign | None:
     """``First Last_4711_assignsubmission_file_``: a folder, or the beginning of a file's name."""
     found = MOODLE.fullmatch(part)
-    return Sign("Moodle", f"moodle:{found[2]}", before, found[1]) if found else None
+    return Sign("Moodle", f"moodle:{found[2]}", name=found[1]) if found else None
 
 
-def canvas(part: str, before: str) -> Sign | None:
-    """``lastfirst_LATE_4711_99_file``, or ``anon_x7Yz2_99_file``."""
-    if found := HIDDEN.fullmatch(part):
-        return Sign("Canvas", f"canvas:{found[1]}", before, late=bool(found[2]))
+def canvas(part: str) -> Sign | None:
+    """``lastfirst_LATE_4711_99_file``."""
     found = CANVAS.fullmatch(part)
     if not found:
         return None
-    return Sign("Canvas", f"canvas:{found[3]}", before, found[1], late=bool(found[2]))
+    return Sign("Canvas", f"canvas:{found[3]}", name=found[1], late=bool(found[2]))
 
 
-def blackboard(part: str, before: str) -> Sign | None:
-    """``Assignment_user_attempt_2027-10-04-12-00-00_file``, where names hold underscores."""
-    found = BLACKBOARD.fullmatch(part)
-    if not found:
-        return None
-    words = found[1].split("_")
-    logins = tuple("_".join(words[k:]) for k in range(len(words)))
-    try:
-        when = datetime.strptime(found[2], "%Y-%m-%d-%H-%M-%S")
-    except ValueError:
-        return None
-    return Sign(
-        "Blackboard", f"blackboard:{found[1]}", before, logins=logins, when=when, about=found[1]
-    )
+def anonymous(part: str) -> Sign | None:
+    """``anon_x7Yz2_99_file``."""
+    found = HIDDEN.fullmatch(part)
+    return Sign("Canvas (anonymous)", f"canvas:{found[1]}", late=bool(found[2])) if found else None
 
 
-def brightspace(part: str, before: str) -> Sign | None:
-    """``12345-4711 - First Last - Oct 4, 2027 1122 PM``: a folder, or a file's beginning."""
-    found = BRIGHTSPACE.fullmatch(part)
-    if not found or found[4].lower() not in MONTHS:
-        return None
-    hour = int(found[7]) % 12 + (12 if found[9] == "PM" else 0)
-    month = MONTHS.index(found[4].lower()) + 1
-    try:
-        when = datetime(int(found[6]), month, int(found[5]), hour, int(found[8]))
-    except ValueError:
-        return None
-    return Sign("Brightspace", f"brightspace:{found[2]}", before, found[3], when=when)
+RULES = {"Moodle": moodle, "Canvas (anonymous)": anonymous, "Canvas": canvas}
 
 
-def gradescope(part: str, before: str, told: dict[str, Any]) -> Sign:
-    """``assignment_1_export/submission_4711``, and what the export's own list says of it."""
-    people = [one for one in told.get("submitters") or [] if isinstance(one, dict)]
-    logins = tuple(str(one[k]) for one in people for k in ("sid", "email") if one.get(k))
-    name = str(people[0].get("name", "")) if len(people) == 1 else ""
-    when = told.get("created_at")
-    return Sign(
-        "Gradescope", f"gradescope:{'+'.join(logins) or part}", before, name, logins,
-        when if isinstance(when, datetime) else None,
-    )  # fmt: skip
+def read_paths(
+    paths: Sequence[Path], ids: frozenset[str] = frozenset()
+) -> tuple[list[Sign | str], list[str]]:
+    """For each file what a platform wrote about it, or why nothing did; and a line per archive."""
+    found: list[Sign | str] = [NOBODY] * len(paths)
+    told: list[str] = []
+    everything = list(range(len(paths)))
+    own = [k for k in everything if paths[k].folders and paths[k].parts[0] in ids]
+    for name in sorted({paths[k].parts[0] for k in own}):
+        some = [k for k in own if paths[k].parts[0] == name]
+        inside = {sign.key for k in some for part in paths[k].parts[1:] if (sign := anyone(part))}
+        for k in some:
+            if len(inside) > 1:
+                found[k] = f"the folder of {name} holds what a platform wrote of {len(inside)}"
+            else:
+                found[k] = Sign("a folder", f"folder:{name}", "", logins=(name,))
+        told.append(f"{name}/: {count(some)}, a folder named by an id")
+    read_level(paths, [k for k in everything if k not in set(own)], 0, found, told)
+    return found, told
 
 
-SCHEMES: tuple[Callable[[str, str], Sign | None], ...] = (moodle, blackboard, brightspace, canvas)
+def read_level(
+    paths: Sequence[Path], some: list[int], at: int, found: list[Sign | str], told: list[str]
+) -> None:
+    """Read one level of paths that begin alike, by one platform's rules, or look below it."""
+    if not some:
+        return
+    before = "/".join(paths[some[0]].parts[:at])
+    parts = {k: paths[k].parts[at] for k in some}
+    fits = {name: [k for k in some if rule(parts[k])] for name, rule in RULES.items()}
+    named, hidden = fits["Canvas"], fits["Canvas (anonymous)"]  # "anon" can also be a name
+    if set(named) <= set(hidden):
+        fits["Canvas"] = []
+    elif set(hidden) <= set(named):
+        fits["Canvas (anonymous)"] = []
+    platforms = [name for name, fit in fits.items() if fit]
+    where = f"{before}/" if before else "the downloads themselves"
+    if len(platforms) > 1:
+        why = f"{where} has names as {' and as '.join(platforms)} write them"
+        for k in some:
+            found[k] = why
+        told.append(f"{why}: none was read")
+        return
+    if platforms:
+        (platform,) = platforms
+        for k in fits[platform]:
+            if sign := RULES[platform](parts[k]):
+                found[k] = replace(sign, container=before, at=at)
+        told.append(f"{where}: {count(fits[platform])}, read as {platform} writes names")
+        if not on_disk(paths[some[0]], at):
+            return
+    some = [k for k in some if k not in fits[platforms[0]]] if platforms else some
+    alone = len(set(parts.values())) == 1  # a folder around everything, by who packed it again
+    for name in sorted({parts[k] for k in some if not NEAR.search(parts[k])}):
+        below = [k for k in some if parts[k] == name and len(paths[k].parts) > at + 1]
+        if below and (alone or on_disk(paths[below[0]], at) or name.lower().endswith(".zip")):
+            read_level(paths, below, at + 1, found, told)
+
+
+def on_disk(path: Path, at: int) -> bool:
+    """Whether a part is a folder or a file of this machine, not of an archive."""
+    return at <= path.folders
+
+
+def anyone(part: str) -> Sign | None:
+    """What any of the platforms could have written."""
+    return next((sign for rule in RULES.values() if (sign := rule(part))), None)
+
+
+def count(some: Sequence[int]) -> str:
+    """How many notebooks."""
+    return f"{len(some)} notebook{'s' * (len(some) != 1)}"
 
 
 # -- people ------------------------------------------------------------------------------------
@@ -159,12 +172,7 @@ def called(sign: Sign, students: Sequence[Student]) -> list[Student]:
 def owners(sign: Sign, students: Sequence[Student]) -> tuple[list[Student], str]:
     """Who a file can belong to, and why; where that is not one person, the instructor decides."""
     by_key = [one for one in students if sign.key in one.platform.split()]
-    logins = {login.casefold() for login in sign.logins}
-    by_login = [one for one in students if one.id.casefold() in logins]
-    if not by_login:
-        by_login = [one for one in students if one.email and one.email.casefold() in logins]
-    if not by_login and sign.platform == "Blackboard":
-        by_login = [one for one in students if one.email.split("@")[0].casefold() in logins - {""}]
+    by_login = [one for one in students if one.id in sign.logins]
     by_name = called(sign, students)
     sure = [one for one in students if one in by_key or one in by_login]
     if not sure:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attnbook.course import _group, wire
+from attnbook.course._notices import grave
 from attnbook.course._words import clean
 
 if TYPE_CHECKING:
@@ -28,24 +29,33 @@ JUNK = 100  # lines that are no replies, before the process is sent away
 LOOK = 0.1  # seconds between two looks at what it uses
 FORGED = "wrote what is no reply into the grader's pipe"
 ODD = "sent a reply that is none"
+LEFT = "tried to leave (SystemExit)"
+SEEN = 300  # notices of one reply
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
 @dataclass
 class Reply:
-    """What came back: an answer, or an error in words; what was seen meanwhile."""
+    """What came back: an answer, or an error in words; what was seen meanwhile.
+
+    Where ``raised``, the words of the error are those of the student's code.
+    """
 
     answer: Any = None
     error: str = ""
     seen: list[str] = field(default_factory=list)
     died: bool = False
+    raised: bool = False
 
 
 class Session:
     """A student's process; where it dies it can be started again."""
 
-    def __init__(self, command: list[str], folder: Path, limits: Limits, kind: str = "") -> None:
-        self.command, self.folder, self.limits, self.kind = command, folder, limits, kind
+    def __init__(
+        self, command: list[str], folder: Path, limits: Limits, *, counted: bool = False
+    ) -> None:
+        self.command, self.folder, self.limits = command, folder, limits
+        self.counted = counted  # by a control group, where there is one
         self.left = limits.total
         self.patience = 1.0  # halved whenever time runs out
         self.process: subprocess.Popen[bytes] | None = None
@@ -57,7 +67,7 @@ class Session:
         self.close_process()
         self.buffer = bytearray()
         self.looked = 0.0
-        if self.kind == "bubblewrap":  # a container brings its own
+        if self.counted:
             self.group = _group.make(self.limits)
         self.process = subprocess.Popen(
             self.group.inside(self.command),
@@ -158,7 +168,7 @@ class Session:
             with contextlib.suppress(ValueError, RecursionError):
                 told = json.loads(text)
                 if isinstance(told, dict) and told.get("number") == number:
-                    reply = self.understand(told)
+                    reply = self.understand(told, float(message["seconds"]))
                     reply.seen += seen
                     return reply
             seen = [FORGED]
@@ -166,20 +176,26 @@ class Session:
         reply.seen += seen
         return reply
 
-    def understand(self, told: dict[str, Any]) -> Reply:
+    def understand(self, told: dict[str, Any], seconds: float) -> Reply:
         """A reply as plain values; anything else is an error of the student's."""
         seen, error = told.get("seen", []), told.get("error", "")
-        fair = isinstance(seen, list) and all(isinstance(word, str) for word in seen[:20])
-        if not fair or not isinstance(error, str):
+        if not isinstance(seen, list) or not isinstance(error, str):
             return Reply(error=ODD, seen=[FORGED])
-        seen = [clean(word, 200) for word in seen[:20]]
+        # whoever writes replies could write notices too: only sentences of ours are believed
+        words = [clean(word, 200) for word in seen[:SEEN] if isinstance(word, str)]
+        known = [word for word in words if grave(word)]
+        if len(known) < len(seen):
+            known.append(FORGED)
+        ended = {"slow": f"took longer than {seconds:g} seconds", "left": LEFT}
+        if "ended" in told:
+            return Reply(error=ended.get(str(told["ended"]), ODD), seen=known)
         if "error" in told:
-            return Reply(error=clean(error, 500) or ODD, seen=seen)
+            return Reply(error=clean(error, 500) or ODD, seen=known, raised=True)
         try:
-            return Reply(answer=wire.unpack(told.get("answer")), seen=seen)
+            return Reply(answer=wire.unpack(told.get("answer")), seen=known)
         except (wire.NotPlainError, RecursionError, MemoryError) as problem:
-            seen.append("sent an answer in another form than the grader's")
-            return Reply(error=f"the answer could not be read: {clean(problem, 200)}", seen=seen)
+            known.append("sent an answer in another form than the grader's")
+            return Reply(error=f"the answer could not be read: {clean(problem, 200)}", seen=known)
 
     def dead(self, why: str) -> Reply:
         """The process is gone, or is sent away."""

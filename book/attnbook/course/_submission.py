@@ -13,6 +13,7 @@ from typing import Any
 from attnbook.course import cells
 from attnbook.course._library import parse
 from attnbook.course._notebook import LAST, build
+from attnbook.course._notices import Notices
 from attnbook.course._source import ProblemSet
 from attnbook.course._words import clean
 
@@ -75,6 +76,7 @@ def read_submission(path: Path, source: ProblemSet, seed: int, *, look: bool = T
     if notebook is None:
         return found
     expected = {cell["id"]: cell for cell in build(source, seed)["cells"]}
+    notices = Notices()
     seen: dict[str, int] = {}
     ids: dict[str, int] = {}
     found.cells.append(("setup", expected["setup"]["source"]))
@@ -88,32 +90,34 @@ def read_submission(path: Path, source: ProblemSet, seed: int, *, look: bool = T
         if kind == "markdown" and name in expected and expected[name]["cell_type"] == "markdown":
             found.prose[name] = clean(text, PROSE, lines=True)
             if len(text) > PROSE:
-                found.notices.append(f"cell {name}: {len(text):,} characters, cut at {PROSE:,}")
+                cut = f"cell {name}: {len(text):,} characters, cut at {PROSE:,}"
+                notices.add("answers that were cut", cut)
         if kind != "code":
             continue
         if name in OUR_OWN or (name.endswith("-check") and name in expected):
             if name != "install" and text.strip() != expected[name]["source"].strip():
-                found.notices.append(f"cell {name} was edited: marking uses its own")
+                notices.add("edited cells", f"cell {name} was edited: marking uses its own")
             continue
         found.cells.append((name or str(number + 1), text))
         if name in expected:
             found.prose[name] = clean(text, SHOWN, lines=True)
         if look:
-            found.notices += odd(text, name or str(number + 1), source.rooms)
+            for sort, words in odd(text, name or str(number + 1), source.rooms):
+                notices.add(sort, words)
     for name, cell in expected.items():
         if name not in seen and (
             name.endswith("-check") or cell["metadata"]["nbgrader"]["solution"]
         ):
-            found.notices.append(f"cell {name} is missing")
-    found.notices += [f"cell {name} is there {k} times" for name, k in seen.items() if k > 1]
-    found.notices += [
-        f"the cell id {name[:40]!r} is there {k} times"
-        for name, k in ids.items()
-        if k > 1 and name != "None"
-    ]
+            notices.add("missing cells", f"cell {name} is missing")
+    for name, k in seen.items():
+        if k > 1:
+            notices.add("doubled cells", f"cell {name} is there {k} times")
+    for name, k in ids.items():
+        if k > 1 and name != "None":
+            notices.add("doubled ids", f"the cell id {name[:40]!r} is there {k} times")
     if not look:
-        found.notices.append("its code could not be parsed in the time and memory there is")
-    found.notices = [clean(words) for words in dict.fromkeys(found.notices)][:60]
+        notices.add("not parsed", "its code could not be parsed in the time and memory there is")
+    found.notices = notices.lines()
     return found
 
 
@@ -163,34 +167,34 @@ def grade_id(cell: dict[str, Any]) -> str:
     return clean(name or cell.get("id") or "", 80)
 
 
-def odd(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
-    """Things in a cell that an answer does not need: named for the instructor, never punished."""
+def odd(text: str, name: str, rooms: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Things in a cell that an answer does not need: their kinds and words, never punished."""
     if len(text) > CODE:
-        return [f"cell {name}: {len(text):,} characters of code: not parsed"]
+        return [("not parsed", f"cell {name}: {len(text):,} characters of code: not parsed")]
     try:
-        return list(dict.fromkeys(seen_in(text, name, rooms)))[:60]
+        return list(dict.fromkeys(seen_in(text, name, rooms)))
     except (RecursionError, MemoryError):
-        return [f"cell {name}: its code is nested too deep to be looked at"]
+        return [("not parsed", f"cell {name}: its code is nested too deep to be looked at")]
 
 
-def seen_in(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
+def seen_in(text: str, name: str, rooms: tuple[str, ...]) -> list[tuple[str, str]]:
     """The same, where the code can be walked."""
-    told: list[str] = []
+    told: list[tuple[str, str]] = []
     try:
         tree = cells.tree(text, parse)
     except (SyntaxError, ValueError):
         return told
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name in ("__eq__", "__array__", "__reduce__"):
-            told.append(f"cell {name}: defines {node.name}")
+            told.append((f"defines {node.name}", f"cell {name}: defines {node.name}"))
         targets = node.targets if isinstance(node, ast.Assign) else []
         for target in targets:
             if isinstance(target, ast.Attribute) and root(target) in MODULES:
-                told.append(f"cell {name}: changes {ast.unparse(target)}")
+                told.append(("changes of modules", f"cell {name}: changes {ast.unparse(target)}"))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "setattr":
-            told.append(f"cell {name}: uses setattr")
+            told.append(("uses setattr", f"cell {name}: uses setattr"))
         if isinstance(node, ast.Attribute) and node.attr in SPIES:
-            told.append(f"cell {name}: uses {node.attr}")
+            told.append((f"uses {node.attr}", f"cell {name}: uses {node.attr}"))
         words: list[str] = []
         module = str(node.module) if isinstance(node, ast.ImportFrom) else ""
         if module.split(".")[0] in OURS and isinstance(node, ast.ImportFrom):
@@ -200,7 +204,8 @@ def seen_in(text: str, name: str, rooms: tuple[str, ...]) -> list[str]:
             words = [name for name in names if "." in name and name.split(".")[0] in OURS]
         for word in words:
             if word.split(".")[1] not in rooms:
-                told.append(f"cell {name}: uses {word}, which this set does not allow")
+                not_allowed = f"uses {word}, which this set does not allow"
+                told.append(("rooms that are not allowed", f"cell {name}: {not_allowed}"))
     return told
 
 

@@ -9,11 +9,9 @@ says so in lines. What ends it is named, left out, and the rest is looked at aga
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
 import json
 import os
-import re
 import resource
 import selectors
 import stat
@@ -22,6 +20,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -34,11 +33,17 @@ WHOLE = 2 << 30  # bytes of all that is unpacked
 ENTRIES = 20_000  # of an archive
 NAME = 1000  # characters of a path
 DEEP = 3  # zips within zips
+NOTEBOOKS = 50  # of one student, or of one folder or archive that lies among the downloads
+LINES = 5  # about files of one student that are not used
+ALL_LINES = 2_000  # the same, of one file or folder among the downloads
+ALL_NOTEBOOKS = 5_000
+ALL_ENTRIES = 200_000  # of one file among the downloads, and of all archives in it
 MEMORY = 3 << 30
 STEP = 60.0  # seconds for one file
 ATTEMPTS = 50  # files that may end the process, before we give up
 OTHER = "not a notebook: not used"
 Time = tuple[datetime, float | None]  # as it is written, and in seconds where that is known
+Times = dict[int, Time]  # of the files on a path, by which part of it they are
 
 
 def unpack(place: Path, spool: Path, cells: dict[str, set[str]]) -> list[dict[str, Any]]:
@@ -111,86 +116,101 @@ def lines(stream: Any) -> Iterator[bytes]:
 
 # -- inside ------------------------------------------------------------------------------------
 class Walk:
-    """One look at a place."""
+    """One look at a place.
+
+    What one student handed in lies below one name in an archive, or is one file or folder among the
+    downloads. For each such name there is a limit on files, on notebooks, and on lines about files
+    that are not used, so that nobody's files crowd out another's.
+    """
 
     def __init__(self, job: dict[str, Any]) -> None:
         self.place, self.spool = Path(job["place"]), Path(job["spool"])
         self.skip, self.cells = set(job["skip"]), job["cells"]
         self.count, self.spent = len(list(self.spool.iterdir())), 0
+        self.entries: Counter[str] = Counter()
+        self.notebooks: Counter[str] = Counter()
+        self.lines: Counter[str] = Counter()
+        self.shown: Counter[str] = Counter()
+        self.left: Counter[str] = Counter()
 
     def say(self, **told: Any) -> None:
         """A line."""
         print(json.dumps(told), flush=True)
 
-    def tell(self, name: str, words: str) -> None:
-        """A file that is not used."""
-        self.say(file=clean(name, NAME), told=words)
+    def tell(self, name: str, words: str, folders: int) -> None:
+        """A file that is not used; of one student the first few are named."""
+        owner, whole = owner_of(name, folders), PurePosixPath(name).parts[0]
+        if self.lines[owner] < LINES and self.shown[whole] < ALL_LINES:
+            self.shown[whole] += 1
+            self.say(file=clean(name, NAME), told=words)
+        else:
+            self.left[owner if self.shown[whole] < ALL_LINES else whole] += 1
+        self.lines[owner] += 1
 
     def run(self) -> None:
         """Folders and archives, in order."""
         alone = self.place.is_file() or self.place.is_symlink()
         for path in [self.place] if alone else sorted(self.place.rglob("*")):
             name = path.name if alone else path.relative_to(self.place).as_posix()
+            folders = len(PurePosixPath(name).parts) - 1
             label = clean(name, NAME)
             if path.is_symlink():
-                self.tell(name, "a symbolic link: not followed")
-            elif not path.is_file() or junk(name) or label in self.skip:
-                if path.name == "submission_metadata.yml" and path.is_file():
-                    self.sheet(name, path.read_bytes())
-                continue
-            else:
+                self.tell(name, "a symbolic link: not followed", folders)
+            elif path.is_file() and not junk(name) and label not in self.skip:
                 self.say(at=label)
-                self.file(name, path, len(PurePosixPath(name).parts) - 1)
+                self.file(name, path, folders)
+        for owner, count in self.left.items():
+            self.say(file=clean(owner, NAME), told=f"and {count:,} more files: not used")
         self.say(end=True)
 
     def file(self, name: str, path: Path, folders: int) -> None:
         """A file of a folder."""
         exact = path.stat().st_mtime
-        when = (datetime.fromtimestamp(exact), exact)
-        if path.name == "submission_metadata.yml":
-            self.sheet(name, path.read_bytes())
-        elif path.suffix.lower() == ".zip":
+        times: Times = {folders: (datetime.fromtimestamp(exact), exact)}
+        if path.suffix.lower() == ".zip":
             if path.stat().st_size > WHOLE:
-                self.tell(name, "too large")
+                self.tell(name, "too large", folders)
                 return
             with path.open("rb") as data:
-                self.unzip(name, data, DEEP, None, folders)
+                self.unzip(name, data, DEEP, times, folders)
         elif not is_notebook(name):
-            self.tell(name, OTHER)
+            self.tell(name, OTHER, folders)
         elif path.stat().st_size > LARGEST:
-            self.tell(name, "too large")
+            self.tell(name, "too large", folders)
         else:
-            self.keep(name, path.read_bytes(), when, folders)
+            self.keep(name, path.read_bytes(), times, folders)
 
-    def unzip(self, name: str, data: Any, depth: int, when: Time | None, folders: int) -> None:
+    def unzip(self, name: str, data: Any, depth: int, times: Times, folders: int) -> None:
         """An archive; names that lead outside, links and bombs are told, not unpacked."""
         try:
             archive = zipfile.ZipFile(data)
             entries = archive.infolist()
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
-            self.tell(name, "not a zip file")
+            self.tell(name, "not a zip file", folders)
             return
-        if len(entries) > ENTRIES:
-            self.tell(name, f"more than {ENTRIES:,} entries: not unpacked")
-            return
+        whole = f"{PurePosixPath(name).parts[0]}/"
+        for owner, most in ((owner_of(name, folders), ENTRIES), (whole, ALL_ENTRIES)):
+            self.entries[owner] += len(entries)
+            if self.entries[owner] > most:
+                self.tell(name, f"more than {most:,} entries: not unpacked", folders)
+                return
         if sum(entry.file_size for entry in entries) > WHOLE:
-            self.tell(name, "unpacks to more than 2 GB: not unpacked")
+            self.tell(name, "unpacks to more than 2 GB: not unpacked", folders)
             return
         for entry in entries:
-            self.entry(name, archive, entry, depth, when, folders)
+            self.entry(name, archive, entry, depth, times, folders)
 
     def entry(
         self, name: str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo, depth: int,
-        when: Time | None, folders: int,
+        times: Times, folders: int,
     ) -> None:  # fmt: skip
         """A file of an archive."""
         inner = entry.filename.replace("\\", "/")
         whole, suffix = f"{name}/{inner}", PurePosixPath(inner).suffix.lower()
-        listed = PurePosixPath(inner).name == "submission_metadata.yml"
         if entry.is_dir() or junk(inner) or clean(whole, NAME) in self.skip:
             return
-        if why := self.refused(entry, inner, suffix, listed):
-            self.tell(whole, why)
+        if why := self.refused(entry, inner, suffix):
+            self.tell(whole, why, folders)
             return
         self.say(at=clean(whole, NAME))
         most = 20 * LARGEST if suffix == ".zip" else LARGEST
@@ -205,28 +225,27 @@ class Walk:
             NotImplementedError,
             ValueError,
         ):
-            self.tell(whole, "could not be unpacked (damaged, or with a password)")
+            self.tell(whole, "could not be unpacked (damaged, or with a password)", folders)
             return
         except Exception as error:  # the unpackers have errors of their own
-            self.tell(whole, f"could not be unpacked ({type(error).__name__})")
+            self.tell(whole, f"could not be unpacked ({type(error).__name__})", folders)
             return
         self.spent += len(content)
+        times = times | {len(PurePosixPath(whole).parts) - 1: moment(entry)}
         if self.spent > WHOLE:
-            self.tell(whole, "unpacks to more than 2 GB: not unpacked")
+            self.tell(whole, "unpacks to more than 2 GB: not unpacked", folders)
         elif len(content) > most:
-            self.tell(whole, "too large")
-        elif listed:
-            self.sheet(whole, content)
-        elif suffix != ".zip":  # its time is the platform's where the archive is
-            self.keep(whole, content, when or moment(entry), folders)
+            self.tell(whole, "too large", folders)
+        elif suffix != ".zip":
+            self.keep(whole, content, times, folders)
         elif depth:
-            self.unzip(whole, io.BytesIO(content), depth - 1, when or moment(entry), folders)
+            self.unzip(whole, io.BytesIO(content), depth - 1, times, folders)
         else:
-            self.tell(whole, "a zip in too many zips: not unpacked")
+            self.tell(whole, "a zip in too many zips: not unpacked", folders)
 
-    def refused(self, entry: zipfile.ZipInfo, inner: str, suffix: str, listed: bool) -> str:
+    def refused(self, entry: zipfile.ZipInfo, inner: str, suffix: str) -> str:
         """Why a file of an archive is not opened."""
-        if suffix != ".zip" and not is_notebook(inner) and not listed:
+        if suffix != ".zip" and not is_notebook(inner):
             return OTHER
         if ".." in PurePosixPath(inner).parts or inner.startswith("/"):
             return "its name leads outside: not unpacked"
@@ -238,47 +257,29 @@ class Walk:
             return "too large"
         return ""
 
-    def keep(self, name: str, data: bytes, when: Time, folders: int) -> None:
+    def keep(self, name: str, data: bytes, times: Times, folders: int) -> None:
         """A notebook: copied out, and its cells counted."""
+        whole = f"{PurePosixPath(name).parts[0]}/"
+        for owner, most in ((owner_of(name, folders), NOTEBOOKS), (whole, ALL_NOTEBOOKS)):
+            self.notebooks[owner] += 1
+            if self.notebooks[owner] > most:
+                self.tell(name, f"more than {most:,} notebooks: not used", folders)
+                return
         self.count += 1
         target = self.spool / str(self.count)
         target.write_bytes(data)
         parts = [clean(part, NAME) for part in PurePosixPath(name).parts]
         self.say(
             file=clean(name, NAME), parts=parts, spool=str(self.count), folders=folders,
-            when=when[0].isoformat(), exact=when[1], **look(data, self.cells),
-            own=PurePosixPath(name).parts,
+            times=[[at, when.isoformat(), exact] for at, (when, exact) in sorted(times.items())],
+            own=PurePosixPath(name).parts, **look(data, self.cells),
         )  # fmt: skip
 
-    def sheet(self, name: str, data: bytes) -> None:
-        """Gradescope's list of an export: who handed in what, and when."""
-        parts = PurePosixPath(name).parts
-        if len(parts) < 2 or not re.fullmatch(r"assignment_\d+_export", parts[-2]):
-            return
-        with contextlib.suppress(Exception):  # nobody is then known by it
-            yaml = importlib.import_module("yaml")
-            loader = type("Flat", (yaml.SafeLoader,), {"yaml_implicit_resolvers": {}})
-            told = yaml.load(data[:LARGEST].decode("utf-8-sig"), Loader=loader)
-            for folder, about in told.items():
-                people = [bare(one) for one in bare(about).get("submitters") or []]
-                when = written(str(bare(about).get("created_at", "")))
-                self.say(
-                    sheet=f"{PurePosixPath(name).parent}/{folder}", when=when,
-                    submitters=[{k: clean(one.get(k) or "", 200) for k in ("name", "sid", "email")}
-                                for one in people],
-                )  # fmt: skip
 
-
-def bare(told: Any) -> dict[str, Any]:
-    """With keys as words: Gradescope writes ':sid'."""
-    return {str(key).lstrip(":"): value for key, value in told.items()}
-
-
-def written(text: str) -> str:
-    """A time of that list, with its offset: ``2027-10-04 12:00:00.000000000 -07:00``, or Z."""
-    zone = r"(?:\.\d+)? ?(Z|[+-]\d\d:?\d\d)?"
-    found = re.match(rf"(\d{{4}}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d){zone}", text)
-    return f"{found[1]}T{found[2]}{found[3] or ''}" if found else ""
+def owner_of(name: str, folders: int) -> str:
+    """What holds all that one student handed in, in whatever way the downloads are arranged."""
+    parts = PurePosixPath(name).parts
+    return "/".join(parts[: folders + 2])
 
 
 def look(data: bytes, cells: dict[str, list[str]]) -> dict[str, Any]:
@@ -308,11 +309,10 @@ def is_notebook(name: str) -> bool:
 
 
 def junk(name: str) -> bool:
-    """What no student meant to hand in: hidden files, an editor's copies, a platform's receipts."""
+    """What no student meant to hand in: hidden files, an editor's copies."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     hidden = any(part.startswith(".") and part != ".." for part in parts)
-    receipt = parts[-1:] and re.search(r"_attempt_[\d-]+\.txt$|^index\.html$", parts[-1])
-    return hidden or "__MACOSX" in parts or bool(receipt)
+    return hidden or "__MACOSX" in parts
 
 
 def moment(entry: zipfile.ZipInfo) -> Time:

@@ -27,6 +27,7 @@ class Found:
     folder: str = ""  # the platform's part of its path, as it stands there
     count: int = 0  # of its cells
     marks: dict[str, str] = field(default_factory=dict)  # of its texts and checks
+    why: str = ""  # no sign: why not
 
     @property
     def digest(self) -> str:
@@ -46,7 +47,7 @@ def sets_of(
             votes.setdefault(group_of(sign), Counter())[best] += 1
     found = {}
     for one, sign in signed:
-        name = chosen or named(course, sign.about) or named(course, sign.container)
+        name = chosen or named(course, sign.container)
         if not name and len(course.folders) == 1:
             name = course.folders[0]
         ballot = votes.get(group_of(sign), Counter())

@@ -24,6 +24,8 @@ with contextlib.suppress(ImportError):  # not on Windows
 MEMORY = 3 << 30
 PROCESSES = 48
 FILES = 32 << 20
+EACH = 5  # notices of a kind, between two replies
+WATCHED = ("/proc", "/sys", "/etc", "/home", "/root", "/var", "/run", "/dev", "/sandbox", "..")
 ALLOWED = ("numpy", "scipy", "attnlab", "attnbook", "wire", "cells")
 
 
@@ -79,23 +81,36 @@ def watch(seen: list[str]) -> None:
         "os.kill": "sent a signal",
     }
 
+    kinds: list[str] = []
     home = (sys.base_prefix, "/usr", "/packages", "/library", "/sandbox", "/tmp", "/dev", "/lib")
 
+    def note(verb: str, place: str = "") -> None:
+        """Keep a notice; of a verb and a place the first few, so that none crowds out another."""
+        told = f"{verb} {place[:120]}".strip()
+        top = ".." if ".." in place else "/".join(place.split("/")[:2])
+        kind = f"{verb} {top if top in WATCHED else ''}"
+        if told not in seen and sum(one == kind for one in kinds) < EACH:
+            seen.append(told)
+            kinds.append(kind)
+
     def hook(event: str, given: tuple[Any, ...]) -> None:
-        told = words.get(event)
+        if not seen:
+            kinds.clear()
+        if event in words:
+            note(words[event])
         if event == "open" and given and isinstance(given[0], str | bytes):
             path = os.fsdecode(given[0])
+            if not path.startswith("/") and ".." not in path:
+                return  # in the scratch space, unless it has moved, which is noted
             mode = str(given[1] or "r")
             if mode.strip("rbt") and not path.startswith(("/tmp", "/dev/null")):
-                told = f"tried to write to {path[:120]}"
-            elif ".." in path or (path.startswith("/") and not path.startswith(home)):
-                told = f"tried to read {path[:120]}"
-        if event in ("os.listdir", "os.scandir") and given:
+                note("tried to write to", path)
+            elif ".." in path or not path.startswith(home):
+                note("tried to read", path)
+        if event in ("os.listdir", "os.scandir", "os.chdir") and given:
             place = str(given[0] or ".")
             if ".." in place or (place.startswith("/") and not place.startswith(home)):
-                told = f"looked into {place[:120]}"
-        if told and told not in seen and len(seen) < 20:
-            seen.append(told)
+                note("looked into", place)
 
     sys.addaudithook(hook)
 
@@ -108,8 +123,8 @@ def say(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error)[:300]}{place}"
 
 
-def main(folder: str = "", guarded: str = "") -> None:
-    """Answer until the grader closes the pipe; with a folder alone, at a student's desk, free."""
+def main(folder: str = "") -> None:
+    """Answer until the grader closes the pipe; with a folder, at a student's desk, unguarded."""
     ask, answer = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
@@ -118,7 +133,7 @@ def main(folder: str = "", guarded: str = "") -> None:
     import numpy  # noqa: F401  (before the limits: its threads)
 
     wire, cells = (importlib.import_module(name) for name in ("wire", "cells"))
-    if folder and not guarded:  # pictures are drawn by nobody here either
+    if folder:  # pictures are drawn by nobody here either
         sys.meta_path[:0] = [cells.Finder(), Only()]
     else:
         sys.meta_path.append(cells.Finder())
@@ -153,9 +168,9 @@ def main(folder: str = "", guarded: str = "") -> None:
                     value = value(*[wire.unpack(entry) for entry in asked["given"]])
                 reply["answer"] = wire.pack(wire.simple(value))
         except SlowError:
-            reply["error"] = f"took longer than {asked['seconds']:g} seconds"
+            reply["ended"] = "slow"
         except SystemExit:
-            reply["error"] = "tried to leave (SystemExit)"
+            reply["ended"] = "left"
         except BaseException as error:
             reply["error"] = say(error)
         alarm(0)

@@ -19,6 +19,19 @@ DEPTH = 8
 AXES = 16
 
 
+SENTENCES = (
+    "lists within lists within lists: too deep",
+    "all that an optimiser found: return its .x, or its .fun",
+    "a dict whose keys are not all words",
+    "a masked array: return its .filled(...)",
+    "a set, which has no order: return sorted(...) of it",
+    "bytes: return a word, or an array of numbers",
+    "a sparse matrix: return its .toarray()",
+    "an array that is too large",
+    "an array that is not of numbers: give it dtype=float, or return a list",
+)  # about what may not cross, without a name or a number of the student's
+
+
 class NotPlainError(TypeError):
     """Something that may not cross."""
 
@@ -58,8 +71,7 @@ def simple_array(value: Any) -> Any:
     if kind == "U":
         return array.tolist()
     if kind not in KINDS:
-        words = f"an array of dtype {array.dtype}, not of numbers"
-        raise NotPlainError(f"{words}: give it dtype=float, or return a list")
+        raise NotPlainError(f"{SENTENCES[-1]} (its dtype is {array.dtype})")
     if kind == "c" and not array.imag.any():
         array, kind = array.real, "f"
     if array.ndim or kind == "c":
@@ -94,9 +106,9 @@ def pack(value: Any, depth: int = 0) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
         if array.dtype.kind not in KINDS:
-            raise NotPlainError(f"an array of dtype {array.dtype}, not of numbers")
+            raise NotPlainError(f"{SENTENCES[-1]} (its dtype is {array.dtype})")
         if array.nbytes > LARGEST:
-            raise NotPlainError(f"an array of {array.nbytes:,} bytes: too large")
+            raise NotPlainError(f"{SENTENCES[-2]} ({array.nbytes:,} bytes)")
         wide = {"b": "|b1", "i": "<i8", "u": "<i8", "f": "<f8", "c": "<c16"}[array.dtype.kind]
         data = base64.b64encode(np.ascontiguousarray(array).astype(wide).tobytes()).decode()
         return {"array": list(array.shape), "dtype": wide, "data": data}
@@ -127,7 +139,9 @@ def unpack(told: Any, depth: int = 0) -> Any:
                 raise NotPlainError("not a dtype of this protocol")
             if len(told["array"]) > AXES:
                 raise NotPlainError("an array of too many axes")
-            shape = tuple(int(size) for size in told["array"])
+            shape = tuple(told["array"])
+            if not all(type(size) is int and size >= 0 for size in shape):  # -1 would be inferred
+                raise NotPlainError("not a shape of this protocol")
             raw = base64.b64decode(told["data"], validate=True)
             return np.frombuffer(raw, dtype=kind).reshape(shape).copy()
         if "list" in told:
