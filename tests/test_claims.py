@@ -201,6 +201,19 @@ def test_the_box_says_what_is_suggested(claim: Claim, monkeypatch: pytest.Monkey
     assert said.law.count("$") % 2 == 0
 
 
+@pytest.mark.parametrize(
+    "claim", [entry for entry in LEDGER if entry.slack], ids=lambda claim: claim.id
+)
+def test_the_box_says_that_it_holds_only_where_the_status_does(
+    claim: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "book" / "_ext")
+    told = importlib.import_module("attnlab_book").spare(claim)
+    assert ("It holds" in told) == (claim.status == "holds")
+    corrected = claim.status in ("holds with correction", "fails as stated")
+    assert ("read instead" in told) == (corrected or claim.kind == "erratum")
+
+
 def test_a_suggested_exponent_must_be_the_expected_one() -> None:
     sizes, entry = np.geomspace(1, 100, 5), dataclasses.replace(_claim("holds"), suggests=SAID)
     noisy = sizes**-0.98 * np.exp(0.04 * np.array([1, -1, 0, -1, 1]))
