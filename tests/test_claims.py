@@ -151,6 +151,13 @@ def test_a_definition_is_shown_on_data(found: Measurement, agrees: bool) -> None
     assert Evidence(entry, (found,)).agrees is agrees
 
 
+def test_an_ambiguous_erratum_says_the_other_reading() -> None:
+    entry = dataclasses.replace(_claim("holds"), id="svm.erratum-99", status="ambiguous")
+    assert not entry.asserts
+    with pytest.raises(ValueError, match=r"reason: expected the reading that is true"):
+        dataclasses.replace(entry, reason="")
+
+
 def test_slack_that_is_said_agrees() -> None:
     said = dataclasses.replace(_claim("holds"), slack=1001.0)
     evidence = Evidence(said, (GOOD, LOOSE))
