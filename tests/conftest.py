@@ -112,7 +112,7 @@ LATER: dict[str, tuple[str, ...]] = {
         "test_claims_encoder.py::test_a_broken_bound_is_noticed[assumption-3",
         "test_claims_encoder_errata.py::test_a_mutant_is_noticed[section-c6",
         "test_claims_bias.py::test_a_broken_theorem_is_noticed[theorem-",
-        "test_claims_bias_errata.py::test_a_broken_formula_is_noticed[16",
+        "test_claims_bias_errata.py::test_a_broken_formula_is_noticed[14",
         "test_claims_multihead.py::test_checks_notice[lemma-2",
         "test_claims_multihead.py::test_checks_notice[theorem-1",
         "test_claims_multihead.py::test_checks_notice[theorem-3",

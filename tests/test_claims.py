@@ -151,6 +151,13 @@ def test_a_definition_is_shown_on_data(found: Measurement, agrees: bool) -> None
     assert Evidence(entry, (found,)).agrees is agrees
 
 
+def test_an_ambiguous_erratum_says_the_other_reading() -> None:
+    entry = dataclasses.replace(_claim("holds"), id="svm.erratum-99", status="ambiguous")
+    assert not entry.asserts
+    with pytest.raises(ValueError, match=r"reason: expected the reading that is true"):
+        dataclasses.replace(entry, reason="")
+
+
 def test_slack_that_is_said_agrees() -> None:
     said = dataclasses.replace(_claim("holds"), slack=1001.0)
     evidence = Evidence(said, (GOOD, LOOSE))
@@ -199,6 +206,19 @@ def test_the_box_says_what_is_suggested(claim: Claim, monkeypatch: pytest.Monkey
     assert told.endswith(f"`attnlab check {claim.id}`.")
     assert not said.law.endswith(".")
     assert said.law.count("$") % 2 == 0
+
+
+@pytest.mark.parametrize(
+    "claim", [entry for entry in LEDGER if entry.slack], ids=lambda claim: claim.id
+)
+def test_the_box_says_that_it_holds_only_where_the_status_does(
+    claim: Claim, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "book" / "_ext")
+    told = importlib.import_module("attnlab_book").spare(claim)
+    assert ("It holds" in told) == (claim.status == "holds")
+    corrected = claim.status in ("holds with correction", "fails as stated")
+    assert ("read instead" in told) == (corrected or claim.kind == "erratum")
 
 
 def test_a_suggested_exponent_must_be_the_expected_one() -> None:

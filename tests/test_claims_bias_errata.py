@@ -70,9 +70,6 @@ MUTANTS = [
         lambda true: lambda t, w, h: true(t, w, np.exp(1.0) * h),
         "no 1/e",
     ),
-    ("16", ROOM + "orthogonality_needed", _times(0.001), "1 for 4 n Upsilon T"),
-    ("16", ROOM + "orthogonality", _times(0.1), "tokens ten times less orthogonal"),
-    ("16", ROOM + "orthogonality", _times(100.0), "short means would do as well"),
 ]
 
 
@@ -111,7 +108,7 @@ def test_a_broken_part_is_noticed(
 
 def test_every_erratum_shows_its_number() -> None:
     found = claims.all(paper="bias", kind="erratum")
-    assert [entry.id for entry in found] == [f"bias.erratum-{k}" for k in range(1, 18)]
+    assert [entry.id for entry in found] == [f"bias.erratum-{k}" for k in range(1, 18) if k != 16]
     glyphs = {entry.id for entry in found if entry.status == "may be the extraction's"}
     assert glyphs == {"bias.erratum-8", "bias.erratum-11"}
     slips = {entry.id for entry in found if entry.status == "misprint"}

@@ -9,12 +9,14 @@ import pytest
 from attnbook import claims
 
 Mutant = Callable[[Callable[..., Any]], Callable[..., Any]]
+WITHDRAWN = {"s15", "t15"}  # their numbers stay free, so that no other one changes
 ERRATA = [f"s{k}" for k in range(1, 19)] + [f"t{k}" for k in range(1, 17)]
+ERRATA = [name for name in ERRATA if name not in WITHDRAWN]
 # Claims whose check holds several slips, those of errata that lead there among them: how many
 # measurements must refute what is printed.
-SLIPS = {"erratum-s14": 2, "erratum-s15": 4, "erratum-s16": 4, "erratum-t1": 3}
+SLIPS = {"erratum-s14": 2, "erratum-s16": 4, "erratum-t1": 3}
 SLIPS |= {"erratum-t11": 2, "erratum-t12": 3, "erratum-t13": 2, "erratum-t14": 2, "theorem-3": 3}
-SLIPS |= {"proposition-1": 7, "theorem-2": 3, "lemma-1": 5, "lemma-14": 7, "lemma-15": 8}
+SLIPS |= {"proposition-1": 7, "theorem-2": 3, "lemma-1": 5, "lemma-14": 6, "lemma-15": 8}
 SLIPS |= {"lemma-16": 4, "lemma-17": 2, "lemma-18": 2, "lemma-19": 4}
 
 
@@ -93,7 +95,7 @@ MUTANTS: list[tuple[str, str, Mutant, str]] = [
     ("section-c6", "theory.alpha", after(lambda a: 1.0 / a), "upside down"),
     ("section-c5", "theory.alpha_ratio", times(2.0), "factor 2"),
     ("erratum-s14", "theory.similarity", after(np.sqrt), "missing square"),
-    ("erratum-s15", "theory.alpha", times(0.0), "no alpha at all"),
+    ("corollary-1", "theory.alpha", times(0.0), "no alpha at all"),
     ("erratum-s16", "theory._widths.condition_3", after(np.ones_like), "(3) dropped"),
     ("lemma-16", "theory.lemma_16_gap", plain, "d_s^2 throughout"),
     ("lemma-16", "theory.lemma_16_width", plain, "the logarithm throughout"),
@@ -107,7 +109,6 @@ MUTANTS: list[tuple[str, str, Mutant, str]] = [
     ("lemma-15", "theory.lambda_0_upper", times(20.0), "eta lost"),
     ("erratum-t11", "ntk.empirical", keys_for_queries, "W_K's kernel for W_Q's"),
     ("erratum-t12", "theory.gradient_factors", keyed("W_Q", lambda c: 1e3 * c), "no slip visible"),
-    ("lemma-14", "theory.z", times(1e6), "z large enough to hide the slip"),
 ]
 
 

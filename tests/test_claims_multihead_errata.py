@@ -59,7 +59,6 @@ def doubled(*names: str) -> Mutant:
 
 
 MUTANTS = [
-    ("11", THEORY + "beta3", times(1e-5), "loose, so far too small"),
     ("12", THEORY + "rho", times(1e-14), "no limit on the step"),
     ("12", THEORY + "beta2", lambda true: lambda norm, **k: true(9.0 / (1.0 + norm), **k), "falls"),
     ("16", "attnlab.ntk.jacobian", jacobian_transposed, "query and key exchanged"),
@@ -75,8 +74,6 @@ MUTANTS = [
     ("27", THEORY + "head_exponents", lambda true: lambda *a, **k: true(*a, **k)[::-1], "swapped"),
     ("28", "attnlab.ntk.jacobian", jacobian_transposed, "query and key exchanged"),
     ("28", THEORY + "W_star", transposed, "query and key exchanged"),
-    ("34", THEORY + "iterate_radius", times(0.2), "too narrow"),
-    ("34", THEORY + "regret_bound", times(0.5), "a factor 2"),
 ]
 
 

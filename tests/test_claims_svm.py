@@ -12,7 +12,7 @@ from attnbook.claims._measure import slope
 from attnbook.claims.svm import _cases as cases
 from attnbook.claims.svm import _long
 from attnbook.claims.svm import _paths as paths
-from attnlab import curvature, models, optim, problems
+from attnlab import curvature, models, optim, problems, svm
 
 Function = Callable[..., Any]
 
@@ -301,3 +301,30 @@ def test_nuclear_paths_of_larger_problems(n: int, T: int, d: int, trials: int) -
     assert gone.shape == (5, trials)  # certified at every radius
     typical = np.exp(np.log(gone).mean(axis=-1))
     assert -1.1 < slope(paths.RADII, typical) < -0.85
+
+
+def share_with_b1(n: int, d: int, trials: int) -> float:
+    """The share of problems of two tokens in which every other token is a support token."""
+    drawn = problems.sphere(n=n, T=2, d=d, trials=trials, rng=0)
+    F = theory.svm.features(drawn)
+    F = np.take_along_axis(F, 1 - drawn.optimal[..., None, None, None], axis=2)
+    F = F.reshape(trials, n, d * d)
+    multipliers = np.linalg.solve(F @ F.swapaxes(1, 2), np.ones((trials, n, 1)))
+    return float((multipliers > 0.0).all(axis=(1, 2)).mean())
+
+
+def test_the_width_for_b1_depends_on_the_number_of_sequences() -> None:
+    # 2 T^2 log(nT) would be 33 and 49, sqrt(2 n log n) is 14 and 53
+    assert share_with_b1(30, 22, 20) > 0.8
+    assert share_with_b1(250, 40, 20) < 0.2
+
+
+def test_a_start_of_rank_one_keeps_rank_one() -> None:
+    """Also where the nuclear solution has rank two: the open question asks for full rank."""
+    drawn = problems.sphere(n=3, T=4, d=6, min_gap=0.2, trials=8, rng=3)
+    assert (svm.attention_svm(drawn, norm="nuc").rank > 1).any()
+    model = models.Attention(factors=6)
+    start = {name: part * (np.arange(6) == 0) for name, part in model.init(drawn, rng=0).items()}
+    end = optim.train(model, drawn, optim.NormalizedGD(0.1), 300, params=start, record=()).params
+    values = np.linalg.svd(end["K"] @ end["Q"].swapaxes(-1, -2), compute_uv=False)
+    assert values[:, 1].max() < 1e-12 * values[:, 0].min()

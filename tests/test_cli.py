@@ -107,7 +107,7 @@ def on_a_terminal(*arguments: str) -> tuple[str, list[str]]:
 
 
 def test_progress_is_on_the_error_stream() -> None:
-    names = ["svm.theorem-1", "svm.lemma-1", "svm.erratum-1", "svm.claim-e2", "--instances", "3"]
+    names = ["svm.theorem-1", "svm.lemma-1", "svm.erratum-2", "svm.claim-e2", "--instances", "3"]
     out, seen = on_a_terminal(*names, "--json", "--workers", "1")
     assert [claim["agrees"] for claim in json.loads(out)["claims"]] == [True] * 4
     assert any(line.startswith("0 of 4 claims checked, 00:00 so far") for line in seen)

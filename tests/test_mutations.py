@@ -482,12 +482,6 @@ MUTANTS: list[tuple[str, str, Mutant, str]] = [
         "the row space for its complement",
     ),
     ("svm.erratum-18", CHECKS + "svm._errata._edge", times(20.0), "beyond the range"),
-    (
-        "svm.erratum-27",
-        "attnlab.optim.NormalizedGD",
-        lambda true: lambda *a, **k: true(*a, penalty=2.0 * true.penalty, **k),
-        "a penalty twice as large",
-    ),
     ("svm.erratum-28", "attnlab.svm.attention_svm", TURNED, "W for its transpose"),
 ]
 

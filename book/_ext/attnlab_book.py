@@ -35,8 +35,14 @@ MARKS = {
     "holds with correction": "corrected",
     "fails as stated": "fails",
     "out of reach": "unreached",
+    "ambiguous": "ambiguous",
     "may be the extraction's": "extraction",
     "misprint": "misprint",
+}
+SPARE = {  # what is said of a bound that has much room, by the claim's status
+    "holds": "It holds",
+    "out of reach": "Nothing that could be measured contradicts it",
+    "definition": "The data that are to satisfy it do",
 }
 
 
@@ -113,7 +119,7 @@ def stated_in(claim: claims.Claim, reason: bool = True) -> list[str]:
 
 def spare(claim: claims.Claim) -> str:
     """What the evidence does not say: the constant of a bound that is far away."""
-    what = "It holds" if claim.asserts else "What is read instead holds"
+    what = SPARE.get(claim.status, "What is read instead holds")
     if isinf(claim.slack):
         return f"**Slack.** {what}; here the bound lies beyond 0 and says nothing."
     power = floor(log10(claim.slack))

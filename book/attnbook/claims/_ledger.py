@@ -10,10 +10,10 @@ from importlib import resources
 from typing import Any
 
 from attnbook.claims._pages import PAGES
-from attnbook.claims._records import EXTRACTION, MISPRINT, STATUSES, Claim, Suggestion
+from attnbook.claims._records import ERRATA, STATUSES, Claim, Suggestion
 from attnlab import checks
 
-ALL = (*STATUSES, EXTRACTION, MISPRINT)
+ALL = tuple(dict.fromkeys((*STATUSES, *ERRATA)))
 PAPERS = ("multihead", "encoder", "bias", "svm")
 # an erratum says where it stands, what is printed, what is correct, and what it is about
 OF_ERRATA = {"where": "number", "printed": "latex", "correct": "correction", "about": "errata"}

@@ -13,7 +13,8 @@ from attnlab.checks import Rng
 STATUSES = ("definition", "holds", "holds with correction", "fails as stated", "out of reach")
 EXTRACTION = "may be the extraction's"  # a slip seen only in the text extracted from a PDF
 MISPRINT = "misprint"  # a slip of the pen: said, and nothing to measure
-ERRATA = ("fails as stated", EXTRACTION, MISPRINT)
+AMBIGUOUS = "ambiguous"  # fails in one of two readings: that one is measured, the other said
+ERRATA = ("fails as stated", AMBIGUOUS, EXTRACTION, MISPRINT)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class Claim:
     check shows what the data of this book do to it); ``holds``; ``holds with correction`` (a
     constant, an index or a hypothesis must be mended, and the substance stands); ``fails as
     stated`` (a counterexample refutes it); ``out of reach`` (for a reason that is given; what can
-    be measured is measured all the same). An erratum ``fails as stated``, or is a ``misprint``
+    be measured is measured all the same). An erratum ``fails as stated``, or is ``ambiguous`` (of
+    two readings one fails, which is measured; the reason says the other), or is a ``misprint``
     (a slip of the pen: nothing to measure), or ``may be the extraction's``: a glyph that is wrong
     in the text extracted from the PDF and may be right in the paper (measured, unless the data say
     that it is not ``checked`` and why).
@@ -129,6 +131,8 @@ class Claim:
         checks.choice("status", self.status, known)
         if self.status == "out of reach" and not self.reason:
             raise checks.fail("reason", "why the claim cannot be tested", repr(self.reason))
+        if self.status == AMBIGUOUS and not self.reason:
+            raise checks.fail("reason", "the reading that is true", repr(self.reason))
         if self.status == "holds with correction" and not self.correction:
             raise checks.fail("correction", "what to read instead", repr(self.correction))
         if not self.checked and not (self.status == EXTRACTION and self.reason):

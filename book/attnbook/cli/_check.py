@@ -114,7 +114,8 @@ def print_slack(found: Sequence[tuple[claims.Claim, claims.Outcome]]) -> None:
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
-    short = ["defined", "holds", "corrected", "fails", "unreached", "glyph", "misprint", "total"]
+    short = ["defined", "holds", "corrected", "fails", "unreached"]
+    short += ["ambiguous", "glyph", "misprint", "total"]
     yield f"{'':29}" + "".join(f"{name:>10}" for name in short)
     for group, found in claims.counts(chosen).items():
         numbers = (*found.values(), sum(found.values()))

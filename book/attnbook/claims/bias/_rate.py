@@ -137,7 +137,7 @@ def theorem_5(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         fits.append((yield from _rate(name, run)))
     times, slowest = max(fits, key=lambda fit: slope(*fit))
     words = "exponent of 1 - cosine where it falls most slowly"
-    yield exponent(words, times, slowest, -2.0, within=0.02, role="suggests")
+    yield exponent(words, times, slowest, -2.0, within=0.02, role="correction")
     yield from _lost()
     yield from _waiting()
     # Theorem 1 adds that Lambda = O(1) for B, T and Upsilon of order 1

@@ -37,7 +37,7 @@ def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
                 W *= (factor * R / length(W))[:, None, None]
                 ahead = _advantage(at, W, eps)
                 where = f"one sample, any W, T={T} eps={eps} |W|={factor:g} R"
-                yield at_least(f"lead of W_mm, {where}", ahead, 0.0)
+                yield at_least(f"lead of W_mm, {where}", ahead, 0.0, role="correction")
     run = data.descent(data.seed_of(rng), min(instances, 20), "near", 3, 3, 1000)
     R = theory.bias.norm_threshold(
         0.8, run.at.B, run.at.width, n=3, T=3, conditioning=run.at.conditioning
@@ -45,7 +45,15 @@ def remark_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     late = np.flatnonzero((length(run.W) >= R).all(axis=-1))
     for place in (late[0], late[-1]):
         ahead = _advantage(run.at, run.W[place], 0.8)
-        yield at_least(f"lead of W_mm, n=3, iterate {run.times[place]:.0f}", ahead, 0.0)
+        where = f"n=3, iterate {run.times[place]:.0f}"
+        yield at_least(f"lead of W_mm, {where}", ahead, 0.0, role="correction")
+    lost, _, local, _ = data.lopsided_run()
+    R = theory.bias.norm_threshold(
+        0.5, lost.B, lost.width, n=lost.problem.n, T=lost.problem.T, conditioning=lost.conditioning
+    )
+    ahead = _advantage(lost, 2.0 * R * local.W / local.norm, 0.5)
+    what = "lead of W_mm, four samples, where the run from zero goes under Assumption 1 as printed"
+    yield at_least(what, ahead, 0.0)
     two = setting(problems.bad_direction())
     wrong = svm.attention_svm(two.problem, tokens=WRONG)
     for size in (100.0, 1e4, 1e6):
@@ -69,15 +77,21 @@ def remark_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         away = rng.standard_normal((instances, d, d))
         away /= length(away)[:, None, None]
         for name, W in (("random", away), ("against W_mm", -at.margin.W / at.width[:, None, None])):
-            yield at_least(f"cosine, n={n}, start {name}", _cosine(at, size * W, step, 1000), 0.99)
+            cosine = _cosine(at, size * W, step, 1000)
+            yield at_least(f"cosine, n={n}, start {name}", cosine, 0.99, role="correction")
+    lost, end, _, _ = data.lopsided_run()
+    reached = svm.correlation(end, lost.margin.W)
+    what = "cosine, four samples inside Assumption 1 as printed, from zero"
+    yield at_least(what, reached, 0.99)
     one = data.nearly_orthogonal(rng, instances, n=1, T=2)
     W = 5.0 * rng.standard_normal((instances, 2, 2))
     far = _cosine(one, W, float(one.step.min()), 3000)
-    yield at_least("cosine, one sample, any start", far, 0.99)
+    yield at_least("cosine, one sample, any start", far, 0.99, role="correction")
     figure = setting(problems.bad_direction())
     bad = -np.eye(2) / np.sqrt(2.0)
     small = _cosine(figure, 0.1 * bad, 0.025, 2000)
-    yield at_least("cosine, Figure 8, bad direction of length 0.1", small, 0.99)
+    what = "cosine, Figure 8, bad direction of length 0.1"
+    yield at_least(what, small, 0.99, role="correction")
     large = _cosine(figure, bad, 0.025, 5000)
     yield at_least("cosine, Figure 8, the same of length 1", large, 0.99, role="outside")
     wrong = svm.attention_svm(figure.problem, tokens=WRONG)

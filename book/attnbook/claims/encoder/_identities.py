@@ -9,10 +9,11 @@ import numpy as np
 from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal, slope, vanishes
-from attnbook.claims.encoder._instances import Network, half_sum, network
+from attnbook.claims.encoder._instances import Network, Pieces, half_sum, network, pieces
 from attnlab import models, ntk, optim, problems
 from attnlab.checks import Array
 from attnlab.models import Params
+from attnlab.problems import SequenceProblem
 
 
 def encoders(rng: np.random.Generator, trials: int) -> Iterator[tuple[str, Network]]:
@@ -149,11 +150,13 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
     gamma = 0.5 * float(e.stability_limit(top, drawn.n, "half_sum").min())
     run = optim.train(model, drawn, optim.GD(gamma), steps=500, params=params, every=500)
     share = run.history["loss"][-1] / run.history["loss"][0]
-    yield vanishes("one token: loss over its start after 500 steps", share, within=1e-6)
-    yield at_least("one token: alpha", e.alpha(model, params, drawn), 0.1)
+    yield vanishes(
+        "one token: loss over its start after 500 steps", share, within=1e-6, role="correction"
+    )
+    yield at_least("one token: alpha", e.alpha(model, params, drawn), 0.1, role="correction")
     fcnn = np.maximum(drawn.X[:, :, 0] @ params["W_V"].mT, 0.0) @ params["w_O"][..., None]
     what = "one token: output of the two-layer network"
-    yield equal(what, model.forward(params, drawn), fcnn[..., 0], size=1.0)
+    yield equal(what, model.forward(params, drawn), fcnn[..., 0], size=1.0, role="correction")
     for scaling in ("linear", "sqrt"):
         for width in (20, 200):
             model, params, drawn = network(
@@ -164,29 +167,62 @@ def corollary_1(rng: np.random.Generator, instances: int) -> Iterator[Measuremen
             alpha, loss = e.alpha(model, params, drawn), half_sum(model, params, drawn)
             b = e.bars(model, drawn, params, radius=1.0)
             yield vanishes(
-                f"{name}: alpha over the largest singular value", alpha / F[:, 0], within=1e-12
+                f"{name}: alpha over the largest singular value",
+                alpha / F[:, 0],
+                within=1e-12,
+                role="correction",
             )
             for key, value in (
                 ("2", e.condition_2(b, alpha, loss)),
                 ("3", e.condition_3(b, alpha, loss)),
             ):
-                yield vanishes(f"{name}: condition {key}", value, within=1e-12)
+                yield vanishes(f"{name}: condition {key}", value, within=1e-12, role="correction")
             K = np.linalg.eigvalsh(ntk.empirical(model, params, drawn))
             what = f"{name}: fourth eigenvalue of the kernel over the first"
-            yield vanishes(what, np.abs(K[:, -4] / K[:, -1]), within=1e-12)
+            yield vanishes(what, np.abs(K[:, -4] / K[:, -1]), within=1e-12, role="correction")
     gamma = 0.25 * float(e.stability_limit(K[:, -1], drawn.n, "half_sum").min())
     run = optim.train(model, drawn, optim.GD(gamma), steps=300, params=params, every=300)
     kappa, p, q = e.effective_scalars(model, run.params)
     pair = e.effective_features(kappa, drawn)
     three = (pair[..., 0] * p[:, None] + pair[..., 1] * q[:, None]) / drawn.T
     reached = 2.0 * run.history["loss"][-1] / drawn.n
-    yield equal("d=1: output from three numbers", model.forward(run.params, drawn), three, size=1.0)
+    yield equal(
+        "d=1: output from three numbers",
+        model.forward(run.params, drawn),
+        three,
+        size=1.0,
+        role="correction",
+    )
     floor = e.effective_floor(kappa, drawn)
-    yield at_least("d=1: loss after training against the floor at its attention", reached, floor)
+    yield at_least(
+        "d=1: loss after training against the floor at its attention",
+        reached,
+        floor,
+        role="correction",
+    )
     lowest = e.effective_floor(np.linspace(-5.0, 5.0, 41)[:, None], drawn).min(axis=0)
     share = lowest / (drawn.y**2).mean(axis=-1)
-    yield at_least("d=1: lowest floor over the labels' mean square", share, 0.02)
+    yield at_least("d=1: lowest floor over the labels' mean square", share, 0.02, role="correction")
+    for number, met in _two_samples(rng, max(10, 5 * instances)).items():
+        what = f"two samples, d=1: left over right side of ({number})"
+        yield at_most(what, met, 1.0, strictly=True)
     two, start, few = network(rng, 50, n=2, T=5, d=1, width=50, scaling="linear")
     yield vanishes(
         "two samples, d=1: alpha", e.alpha(two, start, few), within=1e-12, role="outside"
     )
+
+
+def _two_samples(rng: np.random.Generator, trials: int) -> dict[str, Array]:
+    """Left over right side of both conditions, d = 1, labels that differ by 1e-10 from outputs.
+
+    One sample has positive tokens and one has negative ones, and neurons keep them apart.
+    """
+    X = rng.uniform(0.5, 1.0, (trials, 2, 5, 1)) * np.array([1.0, -1.0])[:, None, None]
+    start = pieces(
+        rng, trials, width=50, scaling="linear", problem=SequenceProblem(X, np.zeros((trials, 2)))
+    )
+    f = start.model.forward(start.params, start.problem)
+    near = SequenceProblem(X, f + 1e-10 * rng.standard_normal(f.shape))
+    p, e = Pieces(start.model, start.params, near), theory.encoder
+    bars, a = e.bars(p.model, near, p.params, radius=1.0), e.alpha(p.model, p.params, near)
+    return {"2": e.condition_2(bars, a, p.loss), "3": e.condition_3(bars, a, p.loss)}

@@ -103,7 +103,7 @@ def theorem_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
         role="correction",
     )
     met = np.median(found["(2)"][-1])
-    yield at_most("(2)'s margin at d_m = 1e4, constants 1", met, 1.0, role="correction")
+    yield at_least("(2)'s margin at d_m = 1e4, constants 1", met, 1.0, role="step")
     found = conditions(rng, instances, "ntk", "linear", growing=True)
     for key in ("(2)", "(3)"):
         grows = median_exponent(WIDTHS, found[key], slope)

@@ -31,7 +31,6 @@ def lemma_14(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield from _between_kinks(rng, instances)
     yield from _rows_of_the_proof(rng, max(instances, 10))
     yield from _bracket(rng, many)
-    yield from _one_letter(rng, many)
 
 
 def stretch(p: Pieces, q: Pieces) -> Array:
@@ -149,14 +148,3 @@ def _turn(
     bars = p.bars(q)
     size = bars.Cx**2 * bars.T
     return change / distance(p.params, q.params), bars, size, theory.encoder.lemma_14_z(bars)
-
-
-def _one_letter(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    """Equation 18 bounds the move of a row of attention with a z that is not Proposition 1's."""
-    p = pieces(rng, instances, n=1).scaled(w_O=1e-3)
-    q = p.moved({name: 1e-3 * rng.standard_normal(a.shape) for name, a in p.params.items()})
-    turned = np.linalg.norm(q.beta - p.beta, axis=-1).max(axis=(-2, -1))
-    ratio, bars = turned / distance(p.params, q.params), p.bars(q)
-    first, second = theory.encoder.z(bars), theory.encoder.lemma_14_z(bars)
-    yield at_most("(18) with the z of Proposition 1", ratio, first, role="step")
-    yield at_most("(18) with the z of Lemma 14", ratio, second, role="correction")

@@ -11,7 +11,7 @@ from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most
 from attnbook.claims.multihead import _instances as instance
 from attnbook.claims.multihead import _runs as runs
-from attnlab import models
+from attnlab import models, ntk, problems
 from attnlab.checks import Array
 from attnlab.models import Params
 from attnlab.problems import SequenceProblem
@@ -173,7 +173,13 @@ def lemma_8(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     yield at_least(
         "falls in units of eta/2 |gradient|^2", np.concatenate(falls), 1.0, role="premise"
     )
-    yield at_most("mean loss, as a share of the bound", np.concatenate(shares), 1.0)
+    what = "mean loss, as a share of the bound"
+    yield at_most(what, np.concatenate(shares), 1.0, role="correction")
+    start, after = _too_long_a_step(rng, instances)
+    bound = theory.multihead.regret_bound(start, 0.0, np.zeros((instances, 1)), eta=100.0, K=1)
+    yield at_most(
+        "K = 1, a step of 100: loss after it, as a share of the bound", after / bound, 1.0
+    )
 
 
 @measures("multihead.lemma-9", instances=40)
@@ -204,7 +210,27 @@ def lemma_9(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
         "falls in units of eta/2 |gradient|^2", np.concatenate(falls), 1.0, role="premise"
     )
     yield at_most("share of the admissible distance", np.concatenate(used), 1.0, role="premise")
-    yield at_most("mean loss, as a share of the bound", np.concatenate(shares), 1.0)
+    what = "mean loss, as a share of the bound"
+    yield at_most(what, np.concatenate(shares), 1.0, role="correction")
+    start, after = _too_long_a_step(rng, instances)
+    bound = theory.multihead.local_regret_bound(start, 0.0, start, eta=100.0, K=1)
+    yield at_most(
+        "K = 1, a step of 100: loss after it, as a share of the bound", after / bound, 1.0
+    )
+
+
+def _too_long_a_step(rng: np.random.Generator, instances: int) -> tuple[Array, Array]:
+    """Losses at a random start and after one step of 100.
+
+    With K = 1 the printed range of k is empty, so nothing is asked of this step.
+    """
+    drawn = problems.gaussian_regression(n=60, T=3, d=3, trials=instances, rng=rng)
+    seq = SequenceProblem(drawn.X, rng.choice((-1.0, 1.0), size=drawn.y.shape))
+    model = models.MultiHead(heads=2, start="gaussian", scale=0.3)
+    start = model.init(seq, rng)
+    loss, grads = model.value_and_grad(start, seq)
+    after = {name: start[name] - 100.0 * grads[name] for name in start}
+    return loss, model.value_and_grad(after, seq)[0]
 
 
 @measures("multihead.lemma-10", instances=20)
@@ -223,7 +249,9 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     )
     yield at_most("largest rise of the loss", np.array(rises), 0.0, role="premise")
     ratio = np.concatenate(ratios)
-    yield at_most("farthest iterate, in distances of the start", ratio, radius())
+    what = "farthest iterate, in distances of the start"
+    yield at_most(what, ratio, radius(), role="correction")
+    yield from _away_from_the_target(rng, instances)
     yield at_most("farthest iterate", ratio, radius(sharp=True), role="correction")
     # a target at a tenth of the way is left behind once eta K L(target) exceeds its distance
     drawn = runs.separable(rng, trials=instances)
@@ -231,6 +259,24 @@ def lemma_10(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     near = instance.between(path.at(0), path.at(100), 0.1)
     ratio = _farthest(path, near) / path.distance(near, path.at(0))
     yield at_most("farthest iterate, target too near for K", ratio, radius(), role="outside")
+
+
+def _away_from_the_target(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
+    """One step from zero that is too long, and a target at the least distance allowed."""
+    drawn = runs.separable(rng, trials=instances)
+    start = instance.ONE.init(drawn)
+    loss, grads = instance.ONE.value_and_grad(start, drawn)
+    eta = 40.0 * float((loss / instance.length(grads) ** 2).max())
+    away = np.sqrt(eta * loss)
+    best = ntk.margin(instance.ONE, start, drawn).direction
+    target = {name: away[:, None, None, None] * part for name, part in best.items()}
+    H = runs.enough_heads(float(away.max()), purpose="training", T=2, d=1, R=1.0)
+    path = runs.descend(instance.ONE, drawn, eta, 1, start=start, heads=H)
+    lead, budget = "K = 1, a step that is too long", eta * np.maximum(path.loss(target), loss)
+    yield at_most(f"{lead}: eta max(L(target), L(start))", budget, away**2, role="premise")
+    apart = path.distance(path.at(1), target) / away
+    what = f"{lead}: distance of the target after it, in that of the start"
+    yield at_most(what, apart, theory.multihead.iterate_radius())
 
 
 def _farthest(path: runs.Path, target: Params) -> Array:

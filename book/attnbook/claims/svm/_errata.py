@@ -21,28 +21,6 @@ from attnlab.models import Params, losses
 from attnlab.problems import TokenProblem
 
 
-@measures("svm.erratum-1", instances=60)
-def erratum_1(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    for n, T, d in ((2, 5, 8), (6, 2, 4)):
-        drawn = problems.sphere(n=n, T=T, d=d, trials=instances, rng=rng)
-        limit = theory.svm.rank_bound(n, T, d)  # min(n, d): here n (T - 1) is larger
-        arbitrary = np.linalg.matrix_rank(rng.standard_normal((instances, d, d)))
-        if n < d:
-            within = (arbitrary <= max(n, d)).mean()
-            what = f"share of arbitrary matrices of rank at most max(n, d), n={n} d={d}"
-            yield at_most(what, within, 1.0, strictly=True)
-            beyond = (arbitrary > limit).mean()
-            what = f"share of arbitrary matrices that min(n, d) excludes, n={n} d={d}"
-            yield at_least(what, beyond, 1.0, role="correction")
-        for name in ("fro", "nuc"):
-            found = svm.attention_svm(drawn, norm=name)
-            rank = found.rank[found.status == "optimal"]
-            what = f"rank of the {name} solution, n={n} T={T} d={d}"
-            yield at_most(what, rank, limit, role="correction")
-            if name == "fro":
-                yield at_least(f"largest {what}", rank.max(), limit, role="correction")
-
-
 @measures("svm.erratum-2", instances=40)
 def erratum_2(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     drawn = problems.sphere(n=3, T=4, d=4, trials=instances, rng=rng)
@@ -190,21 +168,6 @@ def erratum_24(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     here = cases.at(lost, terms.argmax(axis=-1))
     what = "largest term, against c_up B (1 - s)"
     yield at_most(f"{what} where it is attained", worst, here * apart, role="correction")
-
-
-@measures("svm.erratum-27", instances=1)
-def erratum_27(
-    rng: np.random.Generator,  # noqa: ARG001  # nothing to draw: float64 is what it is
-    instances: int,  # noqa: ARG001
-) -> Iterator[Measurement]:
-    found = optim.NormalizedGD(0.1, recipe="paper").penalty
-    yield equal("((1 + lambda) - 1) / lambda", ((1.0 + found) - 1.0) / found, 0.0, size=1.0)
-    smallest = float(np.nextafter(0.0, 1.0))
-    yield equal("lambda, and the smallest number above 0", found, smallest)
-    after = float(np.nextafter(1.0, 2.0)) - 1.0
-    yield equal("lambda, and the gap after 1", found, after, role="correction")
-    yield equal("1 + lambda / 2", 1.0 + found / 2.0, 1.0, within=0.0, role="correction")
-    yield at_least("(1 + lambda) - 1", (1.0 + found) - 1.0, found, role="correction")
 
 
 @measures("svm.erratum-28", instances=12)

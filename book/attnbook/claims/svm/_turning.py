@@ -60,7 +60,7 @@ def proposition_1(rng: np.random.Generator, instances: int) -> Iterator[Measurem
         if spread == 0.1:
             grown, left = shrinking(places, direction)
             power = "power of |W| in 1 - correlation"
-            yield exponent(power, grown, left, -2.0, within=0.1, role="suggests", decades=0.4)
+            yield exponent(power, grown, left, -2.0, within=0.1, decades=0.4)
 
 
 def _pull(model: models.Attention, problem: problems.TokenProblem, W: Array, W_mm: Array) -> Array:

@@ -108,7 +108,7 @@ SETTINGS = {"base": 5, "gap": 0.0}
     paint=paint,
     alt=alt,
     chunk=25,
-    claims=("svm.lemma-1", "svm.erratum-1"),
+    claims=("svm.lemma-1",),
     size=(9.0, 4.4),
 )
 def svm_4(cell: Cell, trials: int, rng: np.random.Generator) -> Arrays:

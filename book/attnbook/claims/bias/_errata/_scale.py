@@ -1,4 +1,4 @@
-"""Slips about signs, factors of n, and how wide tokens and how long means must be."""
+"""Slips about signs, factors of n, and how wide tokens must be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from attnbook import theory
 from attnbook.claims._checks import measures
 from attnbook.claims._measure import Measurement, at_least, at_most, equal
 from attnbook.claims.bias._instances import FIXED, length, setting
-from attnlab import models, optim, problems, svm
+from attnlab import models, optim, problems
 from attnlab.checks import Array
 
 
@@ -57,37 +57,6 @@ def erratum_15(rng: np.random.Generator, instances: int) -> Iterator[Measurement
     what = "left side of (12) against its expansion, "
     yield equal(f"{what}minus the other samples", moved, own - others, size=size)
     yield equal(f"{what}plus the other samples", moved, own + others, size=size, role="correction")
-
-
-@measures("bias.erratum-16", instances=4)
-def erratum_16(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    figure = problems.orthogonal(n=20, T=6, d=100, rho=0.05, trials=instances, rng=rng)
-    found = theory.bias.orthogonality(figure)
-    asked = theory.bias.orthogonality_needed(20, 6, np.exp(1.0))
-    yield at_least("squared norm over inner products, data of Figure 2", found, asked)
-    yield at_least(
-        "what is asked of Figure 2's data over what they have",
-        asked / found,
-        400.0,
-        role="correction",
-    )
-    order = theory.bias.example_dimension(20, 6, 0.1) / np.log(4 * 20 / 0.1)
-    yield at_least("dimension of Figure 2 against n^2 T^2", figure.d, order, role="step")
-    n, T, rho, delta = 2, 2, 0.05, 1e-7
-    needed, logs = theory.bias.orthogonality_needed(n, T, np.exp(1.0)), np.log(4 * n / delta)
-    twice = 8.0 * n * np.exp(1.0) * T
-    d = int(np.ceil(twice**2 * logs))
-    least = float(np.sqrt(twice * rho**2 * np.sqrt(d * logs)))  # about 18.6
-    many = max(instances, 20)  # both sides need draws in which both classes occur
-    for U, role in ((least, "correction"), (1.0, "outside")):
-        drawn = [problems.orthogonal(n=n, T=T, d=d, U=U, rho=rho, rng=rng) for _ in range(many)]
-        both = [p for p in drawn if np.ptp(p.y) > 0]
-        wide = [theory.bias.orthogonality(p) for p in (both if role == "outside" else drawn)]
-        what = f"squared norm over inner products, n = T = 2, d = {d}, U = {U:.3g}"
-        yield at_least(what, wide, needed, role=role)
-    run = optim.train(FIXED, figure, optim.NormalizedGD(0.025), steps=2000, every=2000)
-    reached = svm.correlation(run.params["W"], svm.attention_svm(figure).W)
-    yield at_least("correlation with W_mm after 2000 steps there", reached, 0.8, role="correction")
 
 
 def _adverse(n: int, d: float, alpha: float, logs: float) -> Array:

@@ -15,7 +15,6 @@ from attnbook.claims.multihead import _runs as runs
 from attnlab import curvature, models, problems
 from attnlab.checks import Array
 from attnlab.models import Params
-from attnlab.problems import SequenceProblem
 
 
 @measures("multihead.erratum-5", instances=20)
@@ -77,24 +76,6 @@ def erratum_7(rng: np.random.Generator, instances: int) -> Iterator[Measurement]
     yield at_most(f"{what}, against (89) mended", ratio, shifted, role="correction")
 
 
-@measures("multihead.erratum-11", instances=20)
-def erratum_11(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    seq = problems.tokenized_mixture(n=6, T=4, zeta=0.25, trials=instances, rng=rng)
-    model = models.MultiHead(heads=2, start="gaussian", scale=1.0)
-    bent = model.init(seq, rng)
-    apart = np.broadcast_to(4.0 * instance.oracle(seq), bent["U"].shape)
-    good = {"U": apart, "W": np.zeros_like(bent["W"])}
-    points = instance.segment(bent, good, 5)
-    lowest = np.min([curvature.hessian(model, p, seq).extremes[0] for p in points], axis=0)
-    losses = np.array([model.value_and_grad(p, seq)[0] for p in points])
-    size = np.maximum(instance.longest_head(bent), instance.longest_head(good))
-    R = instance.longest_token(seq)
-    beta3 = theory.multihead.beta3(size, T=seq.T, d=seq.d, R=R) / np.sqrt(2.0)
-    yield at_least("smallest eigenvalue on the segment", lowest, -beta3 * losses[-1])
-    largest = losses.max(axis=0)
-    yield at_least("the same, by the largest loss", lowest, -beta3 * largest, role="correction")
-
-
 @measures("multihead.erratum-12", instances=4)
 def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
     seq = problems.tokenized_mixture(n=50, trials=instances, rng=rng)
@@ -124,38 +105,3 @@ def erratum_12(rng: np.random.Generator, instances: int) -> Iterator[Measurement
         bound = -0.5 * np.array([instance.length(g) for g in slopes]) ** 2
         change = np.diff(run.losses, axis=0) / eta
         yield at_most(f"change of the loss / eta, eta={eta:.3g}", change, bound, role=role)
-
-
-@measures("multihead.erratum-34", instances=20)
-def erratum_34(rng: np.random.Generator, instances: int) -> Iterator[Measurement]:
-    drawn = problems.gaussian_regression(n=60, T=3, d=3, trials=instances, rng=rng)
-    seq = SequenceProblem(drawn.X, rng.choice((-1.0, 1.0), size=drawn.y.shape))
-    model = models.MultiHead(heads=2, start="gaussian", scale=0.3)
-    start = model.init(seq, rng)
-    loss, grads = model.value_and_grad(start, seq)
-    half = instance.length(grads) ** 2 / 2.0
-    for eta, role in ((100.0, "statement"), (1e-4, "correction")):
-        after = {name: start[name] - eta * grads[name] for name in start}
-        first, none = model.value_and_grad(after, seq)[0], np.zeros_like(loss)
-        bound = theory.multihead.regret_bound(loss, none, none[:, None], eta=eta, K=1)
-        yield at_most(f"Lemma 8, K=1, eta={eta:g}", first, bound, role=role)
-        bound = theory.multihead.local_regret_bound(loss, none, loss, eta=eta, K=1)
-        yield at_most(f"Lemma 9, K=1, eta={eta:g}", first, bound, role=role)
-    yield at_most("descent at k=0, eta=0.0001", first, loss - eta * half, role="correction")
-
-    # Lemma 10: the target lies downhill, at the least distance that (73) allows
-    mixed = problems.tokenized_mixture(n=30, trials=instances, rng=rng)
-    loss, grads = instance.ONE.value_and_grad(instance.ONE.init(mixed), mixed)
-    half = instance.length(grads) ** 2 / 2.0
-    for share, role in ((10.0, "statement"), (0.005, "correction")):
-        eta = share * float((loss / half).max())
-        away = np.sqrt(eta * loss)
-        run = runs.descend(instance.ONE, mixed, eta, 1)
-        down = (away / np.sqrt(2.0 * half))[:, None, None, None]
-        reached = {name: run.at(1)[name] + down * grads[name] for name in grads}
-        bound = theory.multihead.iterate_radius() * away
-        what = f"Lemma 10, K=1, eta={eta:.3g}"
-        yield at_most(what, instance.length(reached), bound, role=role)
-    yield at_most(
-        f"descent at k=0, eta={eta:.3g}", run.losses[1], loss - eta * half, role="correction"
-    )
