@@ -164,6 +164,12 @@ def answers() -> dict[str, Change]:
         list(true)[::-1] if isinstance(true, list | tuple) else true
     )
     kinds["the other sign"] = changed(lambda one: ~one if one.dtype.kind == "b" else -one)
+    kinds["an imaginary part beside it"] = changed(
+        lambda one: one + 1e9j if one.dtype.kind in "fiu" else one * 0
+    )
+    kinds["its numbers as words"] = changed(
+        lambda one: one.astype(str).tolist() if one.dtype.kind in "fiu" else one * 0
+    )
     kinds["what was given"] = lambda _true, given, _rng: list(given)
     kinds |= {f"given {k}": given_back(k) for k in range(5)}
     kinds["given arrays"] = lambda true, given, _rng: each(true, echoed(given))

@@ -7,7 +7,10 @@ import re
 import unicodedata
 
 LINE = 400  # characters without a space or an end of line
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+# where a spreadsheet may see a formula: at the start of a cell, and wherever it may cut a line into
+# cells, which with some settings is at every semicolon; marks of ours before it are counted
+FORMULA = re.compile(r"(^|[;\t\r\n])( *)('*)(?=[=+\-@＝＋－＠])")
+OURS = re.compile(r"(^|[;\t\r\n])( *)'('*)(?=[=+\-@＝＋－＠])")
 ODD = frozenset(("Cc", "Cs", "Cf", "Co", "Cn", "Zl", "Zp"))  # Cf turns the direction of writing
 LONG = re.compile(rf"\S{{{LINE}}}(?=\S)")
 MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u20d0-\u20ff"  # signs above and below others
@@ -32,13 +35,12 @@ def sign(one: str) -> str:
 
 def cell(text: str) -> str:
     """For a table: what a spreadsheet would take for a formula gets a mark before it."""
-    told = clean(text, 4000, lines=True)
-    return "'" + told if told.startswith(FORMULA) else told
+    return FORMULA.sub(r"\1\2'\3", clean(text, 4000, lines=True))
 
 
 def uncell(text: str) -> str:
     """What `cell` was given."""
-    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
+    return OURS.sub(r"\1\2\3", text)
 
 
 def digest(text: str) -> str:
