@@ -79,7 +79,8 @@ def why_no_sandbox() -> str:
     if path is None:
         return "no bwrap on the PATH"
     command = [path, "--unshare-all", "--ro-bind", "/", "/", "true"]
-    if os.geteuid() == 0:  # as `attnbook.course` does it
+    error = why_not(command)
+    if not error and os.geteuid() == 0:  # as `attnbook.course` does it
         other = ["setpriv", "--reuid=61184", "--regid=61184", "--clear-groups"]
-        command = ["unshare", "--mount", *other, *command]
-    return why_not(command)
+        error = why_not(["unshare", "--mount", *other, *command])
+    return error
