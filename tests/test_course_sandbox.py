@@ -432,7 +432,7 @@ def test_other_packages_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
             assert set(session.call("seen").answer) == wanted
 
 
-@pytest.mark.parametrize("tool", ["setpriv", "unshare"])
+@pytest.mark.parametrize("tool", ["setpriv", "unshare", "mount"])
 def test_root_who_cannot_become_another_user_is_refused(
     tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,7 +443,7 @@ def test_root_who_cannot_become_another_user_is_refused(
     )
     _sandbox.available.cache_clear()
     try:
-        with pytest.raises(course.NoSandboxError, match=f"not work: {tool}, of the package util"):
+        with pytest.raises(course.NoSandboxError, match=f"not work: {tool} is missing, of the"):
             course.Sandbox().open()
     finally:
         _sandbox.available.cache_clear()
