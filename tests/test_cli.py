@@ -27,7 +27,7 @@ def test_check_prints_a_table(capsys: Capture, monkeypatch: pytest.MonkeyPatch) 
     out = capsys.readouterr().out
     assert out.splitlines()[0].split() == ["id", "statement", "status", "evidence"]
     assert re.search(r"^svm\.theorem-1 .* holds +least margin.*\(7 instances\)", out, re.M)
-    assert re.search(r"^svm, statements +0 +2 +0 +0 +0 +0 +0 +2$", out, re.M)
+    assert re.search(r"^svm, statements +0 +2 +0 +0 +0 +0 +0 +0 +2$", out, re.M)
     assert "all evidence agrees with the recorded status" in out
     assert max(map(len, out.splitlines())) <= 150
 

@@ -401,6 +401,21 @@ def test_a_folder_named_by_an_id_belongs_to_that_student(place: Path, tmp_path: 
     assert [path.name for path in (place / "submitted").iterdir()] == ["eve"]
 
 
+def test_a_loose_file_that_is_placed_brings_no_address_for_its_feedback(
+    place: Path, tmp_path: Path
+) -> None:
+    """Else `return` would send Eve's page to whom Eve named the file after."""
+    loose = tmp_path / f"Bo Li_1{M}.ipynb"
+    loose.write_text(good("eve"))
+    archive(tmp_path / "m.zip", {f"Evi Hacker_2{M}/x.ipynb": good("li")})
+    assert main(["course", "place", str(place), str(loose), "eve", "4"]) == 0
+    inside = str(tmp_path / "m.zip" / f"Evi Hacker_2{M}" / "x.ipynb")
+    assert main(["course", "place", str(place), inside, "li", "4"]) == 0
+    with (place / "collected.csv").open() as lines:
+        found = {row["student"]: (row["source"], row["folder"]) for row in csv.DictReader(lines)}
+    assert found == {"eve": ("", ""), "li": ("moodle:2", f"Evi Hacker_2{M}")}
+
+
 def test_it_is_said_by_which_rules_an_archive_was_read(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

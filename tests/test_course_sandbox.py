@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attnbook import course
-from attnbook.course import _sandbox
+from attnbook.course import _sandbox, _session
 from attnbook.course._session import Session
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -432,7 +432,7 @@ def test_other_packages_are_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
             assert set(session.call("seen").answer) == wanted
 
 
-@pytest.mark.parametrize("tool", ["setpriv", "unshare"])
+@pytest.mark.parametrize("tool", ["setpriv", "unshare", "mount"])
 def test_root_who_cannot_become_another_user_is_refused(
     tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -443,7 +443,7 @@ def test_root_who_cannot_become_another_user_is_refused(
     )
     _sandbox.available.cache_clear()
     try:
-        with pytest.raises(course.NoSandboxError, match=f"not work: {tool}, of the package util"):
+        with pytest.raises(course.NoSandboxError, match=f"not work: {tool} is missing, of the"):
             course.Sandbox().open()
     finally:
         _sandbox.available.cache_clear()
@@ -454,3 +454,48 @@ def test_two_sandboxes_of_roots_are_two_users() -> None:
     users = {word for _ in range(40) for word in _sandbox.as_nobody([]) if "--reuid" in word}
     assert len(users) > 20
     assert not {"--reuid=0", "--reuid=65534"} & users
+
+
+FILES = """
+def attack():
+    for k in range(200_000):
+        open(f"/tmp/{k}", "w").close()
+        if k == 60_000:
+            return True
+"""
+DEAF = """
+import signal, time
+def attack():
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    end = time.monotonic() + 4.5
+    while time.monotonic() < end:
+        pass
+    return True
+"""
+
+
+def test_files_are_counted_by_the_grader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty files take no space of the scratch space, so its size does not bound them."""
+    limits = course.Limits(files=200, call=100.0)
+    with course.Sandbox(limits=limits).open() as session:
+        session.cell(FILES)
+        assert session.call("attack").error == "made more than 200 files"
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "excess", lambda _: "")
+        with course.Sandbox(limits=limits).open() as session:
+            session.cell(FILES)
+            assert session.call("attack").answer is True
+
+
+@pytest.mark.long
+def test_who_ignores_the_alarm_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = course.Limits(call=0.5)
+    with course.Sandbox(limits=limits).open() as session:
+        session.cell(DEAF)
+        assert session.call("attack").error == "did not stop when its time was up"
+        assert not session.alive
+    with monkeypatch.context() as patch:
+        patch.setattr(_session, "GRACE", 300.0)
+        with course.Sandbox(limits=limits).open() as session:
+            session.cell(DEAF)
+            assert session.call("attack").answer is True

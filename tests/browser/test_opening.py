@@ -96,6 +96,8 @@ MOVED = [  # what the questions are about, another picture, and words of the ans
     ("two_forms", {"k": 240, "guess": 30}, {"z": [[0.4, 1.1], [0.9, -0.1]]}, "apart"),
     ("phase_plane", {"k": 120, "decides": "length", "sketch": [0.85] * 13}, {"m": [2.0, 2.0]},
      "keeps both sequences"),
+    ("water_filling", {"lambda": 0.45, "enter": 0.1, "sketch": []},
+     {"gamma": [1, 0.5, 0.45, 0.43, 0.4, 0.35]}, "Token 2 joins at"),
 ]  # fmt: skip
 
 

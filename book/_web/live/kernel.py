@@ -33,7 +33,7 @@ DESK = {
     "jax": "JAX",
 }
 PRINTED = 200_000  # characters that one cell may print
-SHOWN = 4_000_000  # characters of one output
+SHOWN = 4_000_000  # characters of all outputs of one run; the page counts them again
 TOLD = 20_000  # characters of an error
 CALLS = 10  # of a traceback, at its begin and at its end
 DEEPEST = 3_000  # calls within calls; far below where the browser's own stack ends
@@ -249,7 +249,7 @@ class Told:
     def begin(self, silent: bool = False) -> None:
         """A cell starts."""
         self.pending: list[tuple[str, list[str]]] = []
-        self.spoken = self.writes = 0
+        self.spoken = self.writes = self.shown = 0
         self.last, self.silent = time.monotonic(), silent
 
     def write(self, name: str, text: str) -> None:
@@ -360,8 +360,11 @@ def display(*values: Any, **_: Any) -> None:
         return
     for value in values:
         data = bundle(value)
-        size = sum(len(part) for part in data.values())
-        if size > SHOWN:
+        size = sum(len(part) for part in data.values() if isinstance(part, str))
+        if told.shown > SHOWN:
+            return  # it was said
+        told.shown += size
+        if told.shown > SHOWN:
             text = f"An output of {size:,} characters is more than a page can show."
             data = {"text/plain": text}
         emit({"kind": "display", "data": data})

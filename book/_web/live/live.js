@@ -2,11 +2,12 @@
 import { codemirror, editor } from "./editor.js";
 import { carried, digest, Kept, link, NOTEBOOK, strip, unpack } from "./kept.js";
 import { Python } from "./python.js";
-import { data as clean, drawing, formulas, safe } from "./safe.js";
+import { data as clean, drawing, formulas, legible, quick, safe } from "./safe.js";
 
 const MIMES = ["text/html", "image/svg+xml", "image/png", "text/latex", "text/plain"];
-// What one run of a cell shows: outputs, characters of text, elements, characters of formulas.
-const MOST = { outputs: 400, text: 300_000, nodes: 30_000, formulas: 10_000 };
+// What one run of a cell shows: outputs, characters of text, elements, characters of formulas,
+// explorables and exercises.
+const MOST = { outputs: 400, text: 300_000, nodes: 30_000, formulas: 6_000, mounts: 12 };
 const PIXELS = 30_000_000; // of one picture
 const WAIT = 4000; // until a Python that does not stop is ended, milliseconds
 const make = (tag, props = {}, ...inside) => {
@@ -102,6 +103,7 @@ export async function live(here, bar, pressed, said) {
   }
   function done(cell, end, memory) {
     busy = null;
+    paint(cell.tail);
     const seconds = (performance.now() - begun) / 1000, [word, why] = end.split(/: (.*)/s);
     cell.seconds = seconds;
     bar.dataset.memory = memory;
@@ -140,6 +142,7 @@ export async function live(here, bar, pressed, said) {
     busy = null;
     waiting = [];
     if (cell) {
+      paint(cell.tail);
       cell.mark("stopped");
       cell.holder.dataset.ran = "error";
     }
@@ -181,7 +184,7 @@ export async function live(here, bar, pressed, said) {
   function allot(cell, kind, text) {
     const taken = text.slice(0, cell.left[kind]);
     cell.left[kind] -= taken.length;
-    return taken;
+    return legible(taken);
   }
   function show(cell, what) {
     if (!what || typeof what !== "object") return;
@@ -190,12 +193,16 @@ export async function live(here, bar, pressed, said) {
     if (cell.fresh) empty(cell);
     if (what.kind === "stream") stream(cell, what.name === "stderr" ? "stderr" : "stdout", String(what.text));
     else {
+      paint(cell.tail);
       cell.tail = null;
       if (cell.left.outputs-- <= 0) { full(cell); return; }
       if (what.kind === "error") error(cell, String(what.text), what.line);
       else if (what.kind === "display" && what.data && typeof what.data === "object") display(cell, what.data);
     }
-    if (cell.left.text <= 0 || cell.left.nodes <= 0) full(cell);
+    if (cell.left.text <= 0 || cell.left.nodes <= 0) {
+      paint(cell.tail);
+      full(cell);
+    }
   }
   function error(cell, text, line) {
     const pre = make("pre", { tabIndex: 0, textContent: allot(cell, "text", text) });
@@ -206,10 +213,22 @@ export async function live(here, bar, pressed, said) {
   function stream(cell, name, text) {
     if (cell.tail?.dataset.name !== name) {
       if (cell.left.outputs-- <= 0) { full(cell); return; }
+      paint(cell.tail);
       cell.tail = make("pre", { tabIndex: 0, data: { name } });
       box(cell, name, cell.tail);
     }
-    cell.tail.textContent = overwritten(cell.tail.textContent + allot(cell, "text", text));
+    const tail = cell.tail;
+    tail.words = (tail.words ?? "") + allot(cell, "text", text);
+    tail.paint ??= setTimeout(() => paint(tail), Math.max(50, 4 * (tail.took ?? 0)));
+  }
+  // What was printed comes in thousands of pieces: the page shows it a few times a second.
+  function paint(tail) {
+    if (!tail?.paint) return;
+    clearTimeout(tail.paint);
+    const start = performance.now();
+    tail.textContent = legible(overwritten(tail.words));
+    tail.took = performance.now() - start;
+    tail.paint = null;
   }
   let counter = 0;
   function display(cell, given) {
@@ -218,8 +237,9 @@ export async function live(here, bar, pressed, said) {
     const text = given[mime], alt = (words) => String(given["text/plain"] ?? words).slice(0, 1000);
     if (mime === "text/plain") box(cell, "text", make("pre", { tabIndex: 0, textContent: allot(cell, "text", text) }));
     else if (mime === "text/latex") {
-      const formula = text.length <= cell.left.formulas;
-      const made = box(cell, "latex", formula ? formulas(allot(cell, "formulas", text)) : allot(cell, "text", text));
+      const formula = text.length <= cell.left.formulas && quick(text);
+      const set = text.replace(/\$\$|\$([^$]+)\$/g, (all, inner) => (inner ? `\\(${inner}\\)` : all)); // as MathJax here knows it
+      const made = box(cell, "latex", formula ? formulas(allot(cell, "formulas", set)) : allot(cell, "text", text));
       if (formula) typeset(made);
     } else if (mime === "image/png") {
       const picture = /^[A-Za-z0-9+/=\s]+$/.test(text) && pixels(text) <= PIXELS;
@@ -234,13 +254,17 @@ export async function live(here, bar, pressed, said) {
       cell.left.nodes -= count;
       cell.left.text -= letters;
       const made = box(cell, "html", nodes);
-      mounts.forEach((one) => mount(cell, one, made, given.key));
+      mounts.forEach((one) => {
+        if (cell.left.mounts-- <= 0) full(cell);
+        else setTimeout(() => mount(cell, one, made, given.key)); // one after the other
+      });
     }
   }
   // Formulas one output after the other: MathJax cannot do two at a time.
   let typesetting = Promise.resolve();
   function typeset(el) {
-    typesetting = typesetting.then(() => window.MathJax?.startup?.promise).then(() => el.isConnected && window.MathJax?.typesetPromise?.([el])).catch(() => {});
+    const turn = () => new Promise((done) => { setTimeout(done); }); // the page answers in between
+    typesetting = typesetting.then(turn).then(() => window.MathJax?.startup?.promise).then(() => el.isConnected && window.MathJax?.typesetPromise?.([el])).catch(() => {});
     return typesetting;
   }
   // Exercises that are the same keep what the reader did; explorables report to Python.
@@ -250,8 +274,9 @@ export async function live(here, bar, pressed, said) {
       const old = cell.before.flatMap((node) => (node.querySelectorAll ? [...node.querySelectorAll(`[data-exercise="${name}"]`)] : []))[0];
       const script = old?.querySelector(':scope > script[type="application/json"]');
       if (script && JSON.stringify(clean(JSON.parse(script.textContent), true)) === JSON.stringify(told)) { el.replaceWith(old); return; }
-      const long = el.textContent.length > cell.left.formulas;
-      cell.left.formulas -= Math.min(el.textContent.length, cell.left.formulas);
+      const question = [...el.querySelectorAll(":scope > :not(script)")].map((one) => one.textContent).join(" ");
+      const long = question.length > cell.left.formulas || !quick(question);
+      cell.left.formulas -= Math.min(question.length, cell.left.formulas);
       (long ? Promise.resolve() : typeset(el)).then(() => el.dispatchEvent(new CustomEvent("attnlab:mount", { bubbles: true })));
       return;
     }

@@ -14,8 +14,8 @@ onmessage = ({ data }) => {
 };
 <\/script>`;
 const TYPES = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm", json: "application/json", xz: "application/x-xz" };
-// What one run may send, in messages and characters; and after how much more Python is ended.
-const MESSAGES = 20_000, LETTERS = 5_000_000, FLOOD = 10;
+// worker.js sends no more messages and characters for one run: what sends more has taken its place.
+const MESSAGES = 20_000, LETTERS = 20_000_000;
 const type = (name) => TYPES[name.split(".").pop()] ?? "application/octet-stream";
 
 // The browser may refuse both: on plain http other than this machine's, in a private window.
@@ -40,7 +40,7 @@ function cached(folder) {
 
 export class Python {
   // `on`: progress(loaded, total, words), out(id, what), again(id), done(id, end), gone(words);
-  // much(id): a run sends more than a page shows; flood(): so much more that Python must end
+  // much(id): a run shows more than a page can hold; flood(): so much more that Python must end
   constructor(runtime, forms, on) {
     Object.assign(this, { runtime, forms, on, blobs: new Map(), loaded: 0, interrupts: false, messages: 0, letters: 0 });
     this.home = new URL(runtime.folder, import.meta.url);
@@ -112,6 +112,7 @@ export class Python {
     frame.title = "Python of this page";
     frame.srcdoc = FRAME;
     this.frame = frame;
+    this.messages = this.letters = 0;
     await new Promise((done) => { frame.onload = done; document.body.append(frame); });
     if (this.frame !== frame) throw new Error("stopped");
     const [calls, control] = [new MessageChannel(), new MessageChannel()];
@@ -122,18 +123,18 @@ export class Python {
         if (data.type === "frame") this.interrupts = data.interrupts;
         if (data.type === "dead") bad(new Error(data.text));
       };
-      this.port.onmessage = ({ data }) => this.#hear(frame, data, good, bad);
+      this.port.onmessage = ({ data }) => { if (this.frame === frame) this.hear(data, good, bad); }; // else it was ended
     });
     const start = { runtime: this.runtime.folder, source, first: this.runtime.first, forms: this.forms };
     frame.contentWindow.postMessage({ worker, files, start, port: calls.port2, control: control.port2 }, "*", [calls.port2, control.port2]);
     return up;
   }
 
-  #hear(frame, data, good, bad) {
-    if (this.frame !== frame) return; // of a Python that was ended
+  // One message of Python, counted.
+  hear(data, good, bad) {
     if (!data || typeof data !== "object") return;
     this.messages += 1;
-    if (this.messages > FLOOD * MESSAGES || this.letters > FLOOD * LETTERS) { this.on.flood(); return; }
+    if (this.messages > MESSAGES || this.letters > LETTERS) { this.on.flood(); return; }
     if (data.type === "ready") good(data);
     else if (data.type === "dead") bad(new Error(String(data.text)));
     else if (data.type === "stage") this.on.progress(this.loaded, this.total, String(data.text));
@@ -141,13 +142,13 @@ export class Python {
       const { port } = this, name = String(data.name);
       this.file(name).then((blob) => port.postMessage({ type: "file", name, blob }), (error) => port.postMessage({ type: "file", name, text: error.message }));
     } else if (data.type === "out") this.#out(data.id, String(data.what));
+    else if (data.type === "much") this.on.much(data.id);
     else if (data.type === "again") this.on.again(data.id);
     else if (data.type === "done") this.on.done(data.id, String(data.end), data.memory);
   }
 
   #out(id, text) {
     this.letters += text.length;
-    if (this.messages > MESSAGES || this.letters > LETTERS) { this.on.much(id); return; }
     let what = null;
     try { what = JSON.parse(text); } catch { return; } // not from kernel.py
     this.on.out(id, what);

@@ -6,7 +6,8 @@ const SVG = new Set(("svg g path rect circle ellipse line polyline polygon text 
 const SPACE = "http://www.w3.org/2000/svg";
 const DROPPED = new Set("script style template noscript iframe object embed form button input select textarea option math base link meta title head audio video source track canvas dialog slot portal frame frameset applet foreignobject animate animatetransform animatemotion set".split(" "));
 
-const PLAIN = /^(alt|title|colspan|rowspan|scope|span|start|reversed|open|width|height|dir|lang|role|datetime|aria-(label|hidden|level|colcount|rowcount))$/;
+const SPAN = /^(colspan|rowspan|span)$/;
+const PLAIN = /^(alt|title|scope|start|reversed|open|width|height|dir|lang|role|datetime|aria-(label|hidden|level|colcount|rowcount))$/;
 const DRAWN = new Set(("viewBox preserveAspectRatio x y x1 y1 x2 y2 cx cy r rx ry dx dy d points transform fill stroke opacity offset fill-opacity fill-rule clip-rule stroke-width stroke-opacity stroke-linecap stroke-linejoin stroke-dasharray stroke-dashoffset stroke-miterlimit stop-color stop-opacity text-anchor dominant-baseline font-size font-family font-weight font-style letter-spacing clip-path clipPathUnits gradientUnits gradientTransform patternUnits patternTransform markerWidth markerHeight markerUnits refX refY orient marker-start marker-mid marker-end vector-effect width height").split(" "));
 const ROLES = new Set("img group note list listitem table row cell presentation none".split(" "));
 // The book's own classes would let an output pass for a part of the book: only its figures have
@@ -17,12 +18,29 @@ const STYLES = new Set(("color background-color fill fill-opacity fill-rule stro
 const TASK = /^[a-z][a-z0-9-]{0,80}$/;
 const MOST_NODES = 30_000, MOST_DEEP = 120, MOST_HTML = 4_000_000;
 const REFERRED = 100_000; // elements that are drawn by reference: use, clip paths, patterns
+const ATTRIBUTES = 300; // of one element: browsers compare each with each
 const SLICE = 2048, TIME = 400; // characters parsed at once; milliseconds for a whole output
 let counted = 0, most = 0, letters = 0;
 
 // -- words ---------------------------------------------------------------------------------------
 // What MathJax would turn into links, styles or scripts is not mathematics.
-export const formulas = (text) => String(text).replace(/\\(?=(?:href|style|cssId|data|require|url|unicode|html[a-zA-Z]*|mmlToken|toggle|Tip|texttip|mathtip|action|includegraphics|class(?!\s*\{al-[\w -]*\}))(?![a-zA-Z]))/g, "\\backslash ");
+export const formulas = (text) => String(text).replace(/\\(?=(?:href|style|cssId|data|require|url|unicode|html[a-zA-Z]*|[egx]?def|let|(?:new|renew|provide)(?:command|environment)|DeclareMathOperator|mmlToken|toggle|Tip|texttip|mathtip|action|includegraphics|class(?!\s*\{al-[\w -]*\}))(?![a-zA-Z]))/g, "\\backslash ");
+
+// Whether MathJax sets words in less than a second: it stops the page meanwhile, and some thousand
+// letters, or fractions in fractions, take it minutes.
+export const quick = (text) => text.split(/\\[()[\]]|\$\$/).every((part) => {
+  if (part.length > 2000) return false;
+  let deep = 0;
+  for (const [sign] of part.matchAll(/\{|\}|\\(?:left|right|begin|end)(?![a-zA-Z])/g)) {
+    deep += sign === "{" || sign === "\\left" || sign === "\\begin" ? 1 : -1;
+    if (deep > 20) return false;
+  }
+  return true;
+});
+
+// Letters with at most as many marks as a language puts on one: thousands of them, or of joined
+// letters, take a browser minutes to draw. No signs that turn the order of letters around either.
+export const legible = (text) => text.replace(/[\u202a-\u202e\u2066-\u2069]/g, "").replace(/([\p{M}\u200d]{8})[\p{M}\u200d]+/gu, "$1").replace(/((?:[^\u200d\s]\u200d){8})(?:[^\u200d\s]\u200d)+/gu, "$1");
 
 // JSON of an explorable or an exercise: no key that reaches a prototype, no markup in its words.
 const FORBIDDEN = new Set(["__proto__", "constructor", "prototype"]);
@@ -87,6 +105,10 @@ function dress(made, given, drawn, mark, exercise) {
       if (ROLES.has(value)) made.setAttribute("role", value);
     } else if (name === "data-option") {
       if (TASK.test(value) || /^\d{1,3}$/.test(value)) made.setAttribute("data-option", value);
+    } else if (SPAN.test(name)) { // takes as much room as that many cells
+      const span = Math.min(Number.parseInt(value, 10) || 1, 100);
+      counted += span;
+      made.setAttribute(name, String(span));
     } else if (PLAIN.test(name)) made.setAttribute(name, value.slice(0, 2000));
     else if (drawn && DRAWN.has(name) && quiet(local(value, mark))) made.setAttribute(name, local(value, mark));
   }
@@ -97,7 +119,7 @@ function build(given, mark, mounts, deep, exercise) {
   if (++counted > most || deep > MOST_DEEP) return null;
   if (given.nodeType === Node.TEXT_NODE) {
     letters += given.data.length;
-    return document.createTextNode(given.data);
+    return document.createTextNode(legible(given.data));
   }
   if (given.nodeType !== Node.ELEMENT_NODE) return null;
   const drawn = given.namespaceURI === SPACE, name = given.localName;
@@ -138,19 +160,32 @@ function mount(made, given, mounts) {
   mounts.push({ el: made, kind, name, told: clean });
 }
 
+// Where the first element stands that has too many attributes. Looks from every "<", as it cannot
+// tell comments and the like from elements: at worst it finds one where there is none.
+function crowded(text) {
+  const open = /<[a-zA-Z][^\s/>]*/g;
+  const attribute = /[\s/]*[^\s/>][^\s/>=]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>"'][^\s>]*)?)?/y;
+  for (let found = open.exec(text); found; found = open.exec(text)) {
+    attribute.lastIndex = open.lastIndex;
+    for (let count = 0; attribute.test(text); count++) if (count >= ATTRIBUTES) return found.index;
+  }
+  return text.length;
+}
+
 // Elements of a text, in a document that shows nothing and runs nothing. A parser can be made to
 // work for minutes on a short text, so it gets it in slices and is stopped in between.
 function parsed(text) {
   const doc = document.implementation.createHTMLDocument(""), all = doc.getElementsByTagName("*");
   const began = performance.now();
+  const end = crowded(text.slice(0, MOST_HTML));
   let at = 0;
-  for (; at < text.length && at < MOST_HTML; at += SLICE) {
+  for (; at < end; at += SLICE) {
     let deep = 0;
     for (let el = doc.body; el && deep <= 3 * MOST_DEEP; el = el.lastElementChild) deep += 1;
     if (all.length > 2 * most + 100 || deep > 3 * MOST_DEEP || performance.now() - began > TIME) break;
-    doc.write(text.slice(at, at + SLICE));
+    doc.write(text.slice(at, Math.min(at + SLICE, end)));
   }
-  const whole = at >= text.length;
+  const whole = at >= text.length && end === text.length;
   if (whole) doc.close();
   return { body: doc.body, whole };
 }

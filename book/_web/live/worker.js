@@ -3,8 +3,15 @@
 "use strict";
 (() => {
   const HOME = "https://attnlab.invalid/"; // never asked: what stands there comes from the page
-  let port, py, kernel, suspends = false, running = null;
+  const MESSAGES = 10_000, LETTERS = 5_000_000; // that one run may send
+  let port, py, kernel, suspends = false, running = null, messages = 0, letters = 0;
   const tell = (message) => port.postMessage(message);
+  function say(text) {
+    messages += 1;
+    letters += text.length;
+    if (messages <= MESSAGES && letters <= LETTERS) tell({ type: "out", id: running, what: text });
+    else if (messages - 1 <= MESSAGES && letters - text.length <= LETTERS) tell({ type: "much", id: running });
+  }
 
   // -- files -------------------------------------------------------------------------------------
   const files = new Map(), wanted = new Map();
@@ -47,7 +54,7 @@
     py.FS.writeFile(`${py.FS.cwd()}/kernel.py`, source);
     kernel = py.pyimport("kernel");
     await load(first);
-    kernel.say = (text) => tell({ type: "out", id: running, what: text });
+    kernel.say = say;
     suspends = "Suspending" in WebAssembly;
     const owner = Object.fromEntries(Object.entries(lock.packages).flatMap(([name, one]) => one.imports.map((each) => [each, name])));
     kernel.begin(py.toPy(owner), (name) => load([name]), suspends);
@@ -56,7 +63,7 @@
   }
 
   async function run({ id, code, number }) {
-    running = id;
+    [running, messages, letters] = [id, 0, 0];
     let end = "error";
     try {
       try { await py.loadPackagesFromImports(code, { messageCallback: () => {}, errorCallback: () => {} }); } catch { /* its own error is better */ }

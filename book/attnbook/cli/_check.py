@@ -114,10 +114,10 @@ def print_slack(found: Sequence[tuple[claims.Claim, claims.Outcome]]) -> None:
 
 def totals(chosen: Sequence[claims.Claim]) -> Iterator[str]:
     """How many statements and errata of each paper have which status."""
-    short = ["defined", "holds", "corrected", "fails", "unreached"]
-    short += ["ambiguous", "glyph", "misprint", "total"]
-    yield f"{'':29}" + "".join(f"{name:>10}" for name in short)
+    short = ["defined", "holds", "mended", "fails", "too far"]
+    short += ["unclear", "glyph", "misprint", "total"]
+    yield f"{'':29}" + "".join(f"{name:>9}" for name in short)
     for group, found in claims.counts(chosen).items():
         numbers = (*found.values(), sum(found.values()))
         group = group.replace("errata of the preprint", "preprint's errata")
-        yield f"{group:29}" + "".join(f"{number:>10}" for number in numbers)
+        yield f"{group:29}" + "".join(f"{number:>9}" for number in numbers)

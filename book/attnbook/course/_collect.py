@@ -223,7 +223,8 @@ def place(course: Course, file: str | Path, student: str, name: str) -> Sorted:
     entry.word = found.sign is not None and found.sign.late
     entry.late = limits.late(student, name, found.when, entry.word) is not None
     entry.told = HAND
-    entry.source, entry.folder = found.sign.key if found.sign else "", found.folder
+    if found.sign and root.suffix.lower() == ".zip":  # a loose file may have a name of a student's
+        entry.source, entry.folder = found.sign.key, found.folder
     put(course, student, name, found.data, found.when)
     before = recorded(course)
     for one in before:

@@ -221,9 +221,9 @@ def as_nobody(pairs: list[str]) -> list[str]:
     are first bound to other places (``pairs`` of words: from, to), in a mount namespace that ends
     with the command.
     """
-    tools = {name: shutil.which(name) for name in ("unshare", "setpriv")}
+    tools = {name: shutil.which(name) for name in ("unshare", "mount", "setpriv")}
     if missing := [name for name, path in tools.items() if path is None]:
-        raise OSError(f"{missing[0]}, of the package util-linux, is missing")
+        raise OSError(f"{missing[0]} is missing, of the packages util-linux and mount")
     user = FIRST_USER + secrets.randbelow(USERS)
     mounts = [str(tools["unshare"]), "--mount", "--propagation", "private", "/bin/sh", "-c", BIND]
     become = [str(tools["setpriv"]), f"--reuid={user}", f"--regid={user}", "--clear-groups"]

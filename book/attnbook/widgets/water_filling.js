@@ -109,6 +109,7 @@ export default explorable({
 
     kit.predict({
       heading: "The penalty on long vectors grows. Who gets a share?",
+      about: ["gamma"],
       go: "Let it grow",
       start: () => kit.set({ lambda: 0.45 }),
       asks: [

@@ -57,8 +57,8 @@ def H_min_kept(
     >>> for distance in (1.0, 10.0):
     ...     ours = b.H_min_kept(distance, 0.1, **sizes)
     ...     print(f"{ours:.1e} for {b.H_min(distance, 0.0, **sizes):.1e}")
-    5.8e+03 for 2.6e+05
-    5.8e+07 for 2.1e+11
+    4.4e+03 for 2.6e+05
+    4.4e+07 for 2.1e+11
     """
     share = SHARES[check.choice("purpose", purpose, SHARES)]
     return out((share * beta3(kept, T=T, d=d, R=R) * least("distance", distance) ** 2) ** 2)
