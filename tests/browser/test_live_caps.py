@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from live_pages import Visit, alive, run, settled
+from live_pages import Visit, alive, edit, run, settled
 
 MORE = "more than a page can"
 SAY = "import json, kernel\nsay = lambda **what: kernel.say(json.dumps(what))\n"
@@ -134,14 +134,10 @@ def test_formulas_of_an_output_are_set_and_cannot_stop_a_page(visit: Visit) -> N
     """Fractions in fractions ended the page's whole process before."""
     page = visit("book/bias/setting.html")
     alive(page)
-    cell = page.locator("div.cell[class*=al-cell]").first
     lines = ["from IPython.display import Latex, display", "display(Latex('$x^2$'))"]
     lines += [f"display(Latex({text!r}))" for text in (f"${one}$" for one in FORMULAS.values())]
-    editor = cell.locator(".cm-content")
-    editor.focus()
-    page.keyboard.press("Control+A")
-    page.keyboard.insert_text("\n".join(lines))
-    cell.locator('[data-do="run"]').click()
+    edit(page, 0, "\n".join(lines))
+    page.keyboard.press("Control+Enter")
     settled(page)
     page.wait_for_function("() => document.querySelectorAll('.live-latex mjx-container').length")
     assert page.locator(".live-latex").count() == 1 + len(FORMULAS)
