@@ -494,3 +494,21 @@ def test_stop_in_firefox(firefox: Firefox, hosts: dict[str, str], host: str) -> 
     firefox.wait(f"return ({QUIET})()", 20)
     shown = firefox.run("return document.querySelector('.al-scratch .cell').innerText")
     assert "you stopped this cell" in shown
+
+
+def test_a_number_that_a_reader_changed_is_marked(visit: Visit) -> None:
+    page = visit("book/svm/margin.html", typeset=False)
+    was = page.evaluate(NUMBERS)
+    alive(page)
+    edit(page, 0, 'from attnbook.widgets import tell\n\ntell("inside", 7)')
+    page.locator('div.cell[class*=al-cell] [data-do="run"]').first.click()
+    settled(page)
+    marked = page.locator(".pasted-text.live-changed")
+    assert marked.all_inner_texts() == ["7"]
+    (changed,) = [old for old, new in zip(was, page.evaluate(NUMBERS), strict=True) if old != new]
+    assert marked.get_attribute("title") == f"The built book says {changed}."
+    edit(page, 0, f'from attnbook.widgets import tell\n\ntell("inside", {changed})')
+    page.locator('div.cell[class*=al-cell] [data-do="run"]').first.click()
+    settled(page)
+    assert page.evaluate(NUMBERS) == was
+    assert marked.count() == 0

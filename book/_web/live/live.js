@@ -29,6 +29,7 @@ export async function live(here, bar, pressed, said) {
   // -- what the page has ---------------------------------------------------------------------------
   const article = document.querySelector("article.bd-article");
   const words = [...article.querySelectorAll(".pasted-text")];
+  const built = words.map((word) => word.textContent);
   const forms = {};
   places.forEach((place) => { if (place) (forms[place[0]] ??= []).push(place[1]); });
   let visible = 0;
@@ -290,12 +291,16 @@ export async function live(here, bar, pressed, said) {
     if (others > 1) el.id = `${el.id}-${++counter}`;
     el.dispatchEvent(new CustomEvent("attnlab:mount", { bubbles: true })); // host.js listens
   }
-  // A number that a cell tells: the page's words say it.
+  // A number that a cell tells: the page's words say it, and show where the built book says another.
   function tell({ name, texts }) {
     if (words.length !== places.length || !texts) return;
     places.forEach((place, k) => {
       const text = place && place[0] === name ? texts[place[1]] : undefined;
-      if (typeof text === "string" && words[k].textContent !== text) words[k].textContent = text.slice(0, 200);
+      if (typeof text !== "string") return;
+      if (words[k].textContent !== text) words[k].textContent = text.slice(0, 200);
+      const other = words[k].textContent !== built[k];
+      words[k].classList.toggle("live-changed", other);
+      words[k].title = other ? `The built book says ${built[k]}.` : "";
     });
   }
 
