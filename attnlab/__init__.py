@@ -79,7 +79,7 @@ Where it goes
 
 What complains
     `checks.fail`, `checks.frozen`, `checks.seal`, `checks.shape`, `checks.count`, `checks.number`,
-    `checks.choice`, `checks.generator`, `checks.trials_shape`, `checks.expand`
+    `checks.choice`, `checks.flag`, `checks.generator`, `checks.trials_shape`, `checks.expand`
         arguments become clean arrays at the door, or an error that names them
     `checks.Array`, `checks.IntArray`, `checks.BoolArray`, `checks.Rng`
         types

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from live_pages import Visit, alive, edit, run, settled
 
 MORE = "more than a page can"
@@ -130,6 +131,7 @@ FORMULAS = {
 }
 
 
+@pytest.mark.long
 def test_formulas_of_an_output_are_set_and_cannot_stop_a_page(visit: Visit) -> None:
     """Fractions in fractions ended the page's whole process before."""
     page = visit("book/bias/setting.html")

@@ -73,6 +73,7 @@ def test_a_link_that_is_not_decided_leaves_the_reader_s_edit(visit: Visit) -> No
     assert code(page, 0) == "mine = 1"
 
 
+@pytest.mark.long
 def test_leaving_the_link_s_code_settles_the_address(visit: Visit) -> None:
     page = live(visit)
     edit(page, 0, "mine = 1")
@@ -87,6 +88,7 @@ def test_leaving_the_link_s_code_settles_the_address(visit: Visit) -> None:
     assert not shared.locator(".live-notice").count()
 
 
+@pytest.mark.long
 def test_using_the_link_s_code_keeps_the_reader_s_own(visit: Visit) -> None:
     page = live(visit)
     edit(page, 0, "mine = 1")
@@ -104,6 +106,7 @@ def test_using_the_link_s_code_keeps_the_reader_s_own(visit: Visit) -> None:
     assert shared.inner_text(".live-offer pre") == STRANGER
 
 
+@pytest.mark.long
 def test_a_link_for_an_older_page_is_only_offered(visit: Visit) -> None:
     page = live(visit, f"{PAGE}.html{carrying(SEEN[0], was='older')}")
     assert code(page, 0) == SEEN[0]["code"]
@@ -114,12 +117,14 @@ def test_a_link_for_an_older_page_is_only_offered(visit: Visit) -> None:
     assert page.evaluate(KEPT) == ""
 
 
+@pytest.mark.long
 def test_a_link_that_changes_nothing_is_taken_from_the_address(visit: Visit) -> None:
     page = live(visit, f"{PAGE}.html{carrying(SEEN[0], SEEN[0]['code'])}")
     assert "#" not in page.url
     assert not page.locator(".live-notice").count()
 
 
+@pytest.mark.long
 def test_a_link_typed_into_a_live_page_is_offered_there(visit: Visit) -> None:
     page = live(visit)
     edit(page, 0, "mine = 1")
@@ -178,6 +183,7 @@ def test_a_rebuild_keeps_an_edit_and_shows_both(visit: Visit) -> None:
     assert not page.locator(".live-offer").count()
 
 
+@pytest.mark.long
 def test_an_edit_follows_its_cell_to_another_place(visit: Visit) -> None:
     page = live(visit)
     edit(page, 0, "mine = 1")
@@ -190,6 +196,7 @@ def test_an_edit_follows_its_cell_to_another_place(visit: Visit) -> None:
     assert code(page, 1) == "mine = 1"
 
 
+@pytest.mark.long
 def test_an_edit_of_a_cell_that_is_gone_is_offered(visit: Visit) -> None:
     page = live(visit)
     edit(page, 0, "mine = 1")
@@ -202,6 +209,7 @@ def test_an_edit_of_a_cell_that_is_gone_is_offered(visit: Visit) -> None:
     assert page.evaluate(KEPT) == ""
 
 
+@pytest.mark.long
 def test_what_former_sites_kept_is_still_there(visit: Visit) -> None:
     page = visit(f"{PAGE}.html", typeset=False)
     first, second = SEEN[:2]
@@ -235,6 +243,7 @@ def test_two_windows_keep_what_was_typed_in_each(visit: Visit) -> None:
     assert third.locator(".live-offer pre").all_inner_texts() == ["first = 2"]
 
 
+@pytest.mark.long
 def test_a_window_keeps_what_it_shows(visit: Visit) -> None:
     """Another window opens with the same edit, changes it, and is the last that is closed."""
     one = live(visit)
@@ -250,6 +259,7 @@ def test_a_window_keeps_what_it_shows(visit: Visit) -> None:
     assert two.inner_text(".live-offer pre") == "first = 1"
 
 
+@pytest.mark.long
 def test_undoing_in_one_window_leaves_the_other_s(visit: Visit) -> None:
     one = live(visit)
     two = window(one, address(one))
@@ -263,6 +273,7 @@ def test_undoing_in_one_window_leaves_the_other_s(visit: Visit) -> None:
     assert not one.locator(".live-offer").count()
 
 
+@pytest.mark.long
 def test_two_windows_keep_two_notebooks(visit: Visit) -> None:
     one = live(visit, "book/scratch.html")
     two = window(one, address(one))
@@ -326,6 +337,7 @@ def test_full_storage_loses_nothing_that_it_has(visit: Visit) -> None:
     assert code(page, 1) == "other = 2"
 
 
+@pytest.mark.long
 def test_an_edit_that_another_program_mangled_is_left(visit: Visit) -> None:
     page = visit(f"{PAGE}.html", typeset=False)
     page.evaluate("() => { localStorage['attnlab-live:' + location.pathname] = '{not json'; }")

@@ -25,12 +25,14 @@ const address = (name, initial, state) => {
 };
 
 // The part of a state that has the types and shapes of the state that an experiment starts from,
-// and what is wrong with the rest. What is null at first, an answer, may be anything plain.
-const ANSWER = (value) => value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value)
-  || (Array.isArray(value) && value.length <= 1000 && value.every((one) => one === null || Number.isFinite(one)));
+// and what is wrong with the rest. What is null at first, an answer or a mask of one's own, may be
+// anything plain, up to a table in a record.
+const ANSWER = (value, depth = 3) => value === null || ["string", "boolean"].includes(typeof value) || Number.isFinite(value)
+  || (depth > 0 && typeof value === "object" && Object.keys(value).length <= (Array.isArray(value) ? 1000 : 20)
+    && Object.values(value).every((one) => ANSWER(one, depth - 1)));
 function like(value, example) {
   if (example === null) return ANSWER(value);
-  if (Array.isArray(example) && !example.length) return Array.isArray(value) && value.length < 100 && value.every((one) => !Array.isArray(one) && ANSWER(one));
+  if (Array.isArray(example) && !example.length) return Array.isArray(value) && value.length < 100 && value.every((one) => ANSWER(one, 0));
   if (Array.isArray(example)) return Array.isArray(value) && value.length === example.length && value.every((one, k) => like(one, example[k]));
   if (typeof example === "number") return Number.isFinite(value);
   return value !== null && typeof value === typeof example && typeof value !== "object";
