@@ -233,9 +233,8 @@ def test_a_page_runs(visit: Visit, name: str) -> None:
         assert not difference or f"{name} {one['cell']}" in DIFFERS, f"{one['cell']}: {difference}"
     # the numbers in the words are those of the build, to the letter, computed anew in WebAssembly
     again = page.evaluate(NUMBERS)
-    assert [
-        (was, now) for was, now in zip(numbers, again, strict=True) if now not in (was, "?")
-    ] == []
+    words = [(was.replace("’", "'"), now) for was, now in zip(numbers, again, strict=True)]
+    assert [(was, now) for was, now in words if now not in (was, "?")] == []
     skipped = any(one["ran"] == "skipped" for one in found)
     assert skipped or "?" not in again, "every number was told again"
     page.wait_for_function(

@@ -297,7 +297,7 @@ export async function live(here, bar, pressed, said) {
     places.forEach((place, k) => {
       const text = place && place[0] === name ? texts[place[1]] : undefined;
       if (typeof text !== "string") return;
-      if (words[k].textContent !== text) words[k].textContent = text.slice(0, 200);
+      if (words[k].textContent !== text) words[k].textContent = text.slice(0, 2000);
       const other = words[k].textContent !== built[k];
       words[k].classList.toggle("live-changed", other);
       words[k].title = other ? `The built book says ${built[k]}.` : "";
