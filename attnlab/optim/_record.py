@@ -142,7 +142,7 @@ def marks(every: int | str | Iterable[int], first: int, last: int) -> IntArray:
         check.choice("every", every, ("log",))
         span = np.geomspace(1, max(1, last - first), num=min(200, last - first + 1))
         picked = first + np.unique(np.round(span).astype(np.int64))
-    elif isinstance(every, Iterable) and np.ndim(every):  # type: ignore[arg-type]
+    elif isinstance(every, Iterable) and not (isinstance(every, np.ndarray) and every.ndim == 0):
         picked = np.array([check.count("every", step, 0) for step in every], dtype=np.int64)
     else:
         picked = np.arange(first, last + 1, check.count("every", every))

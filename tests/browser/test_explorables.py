@@ -89,12 +89,14 @@ def test_keyboard_changes_what_is_said(open_page, name: str) -> None:
 def test_the_address_restores_the_state(open_page, name: str) -> None:
     page, root = start(open_page, name)
     control = root.locator(
-        'input[type="range"]:enabled:visible, button[data-value]:visible, [role="button"]'
+        'input[type="range"]:enabled:visible, '
+        'button[data-value]:not([aria-pressed="true"]):visible, [role="button"]'
     ).first
     if control.get_attribute("type") == "range":
         control.focus()
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowLeft")
+        at_its_end = control.input_value() == (control.get_attribute("min") or "0")
+        for _ in range(2):
+            page.keyboard.press("ArrowRight" if at_its_end else "ArrowLeft")
     else:
         control.click()
     if root.locator("[data-bet]").count():
