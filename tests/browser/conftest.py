@@ -15,6 +15,8 @@ from urllib.parse import quote
 import programs
 import pytest
 from live_pages import Plain, Reads, Visit
+from marionette import Firefox
+from marionette import firefox as browser
 from patience import handed, waiting
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -257,3 +259,14 @@ def visit(chromium: Browser, hosts: dict[str, str]) -> Iterator[Visit]:
     for context in contexts:
         context.close()
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
+    """Debian's package, driven without another program."""
+    path = programs.firefox()
+    if not path:
+        pytest.fail("these tests need Firefox, which `make programs-all` installs; or name it in "
+                    "ATTNLAB_FIREFOX")  # fmt: skip
+    with browser(tmp_path_factory.mktemp("firefox"), path) as found:
+        yield found

@@ -6,10 +6,8 @@ import json
 import re
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import programs
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from live_pages import (
@@ -25,7 +23,6 @@ from live_pages import (
     write,
 )
 from marionette import Firefox
-from marionette import firefox as browser
 from patience import handed
 from playwright.sync_api import Browser, Page, Route
 from policy import unsecured
@@ -450,17 +447,6 @@ def test_a_slice_of_the_library_s_tests_runs_in_the_browser(visit: Visit) -> Non
 
 
 # -- Firefox ---------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
-    """Debian's package, driven without another program."""
-    path = programs.firefox()
-    if not path:
-        pytest.fail("these tests need Firefox, which `make programs-all` installs; or name it in "
-                    "ATTNLAB_FIREFOX")  # fmt: skip
-    with browser(tmp_path_factory.mktemp("firefox"), path) as found:
-        yield found
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(FIRST | {"book/encoder/model", "book/bias/growth"}))
 def test_a_page_runs_in_firefox(firefox: Firefox, hosts: dict[str, str], name: str) -> None:

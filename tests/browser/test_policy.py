@@ -8,11 +8,9 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import programs
 import pytest
 from live_pages import HTML, Plain, Visit
 from marionette import Firefox
-from marionette import firefox as browser
 from patience import handed
 from playwright.sync_api import Browser, Page
 
@@ -163,16 +161,6 @@ def test_a_page_opened_from_a_folder_has_its_styles(chromium: Browser) -> None:
 
 
 # -- Firefox ---------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def firefox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
-    path = programs.firefox()
-    if not path:
-        pytest.fail("these tests need Firefox, which `make programs-all` installs; or name it in "
-                    "ATTNLAB_FIREFOX")  # fmt: skip
-    with browser(tmp_path_factory.mktemp("firefox"), path) as found:
-        yield found
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("page", KINDS[1:])  # the first leads to the second
 def test_a_page_does_what_it_needs_in_firefox(
