@@ -47,7 +47,8 @@ def planted() -> Data:
 
 @pytest.fixture(scope="module")
 def planted_fast() -> Data:
-    return figures.get("multihead.5").run(seed=1, trials=6, steps=400)
+    # up to a third of the starts get stuck: of 24 the median is certain, of 6 it is not
+    return figures.get("multihead.5").run(seed=1, trials=24, steps=400)
 
 
 # Mean and standard deviation over 20 seeds, for 1 and 4 heads.
@@ -136,8 +137,7 @@ def test_figure_5_more_heads_are_faster(planted_fast: Data) -> None:
     median = np.median(planted_fast["train"][..., -1], axis=0)
     assert falls(median[DESCENT])
     assert falls(median[ADAM])
-    # with one head Adam gets stuck from about half of the starts
-    assert np.median(planted_fast["align_W"][..., -1], axis=0)[:, -1].min() > 0.98
+    assert np.median(planted_fast["align_W"][..., -1], axis=0).min() > 0.98
 
 
 def test_figure_5_momentum_is_ahead_of_descent(planted: Data, planted_fast: Data) -> None:
@@ -216,7 +216,8 @@ def test_alternative_texts_carry_the_numbers(constant: Data, planted_fast: Data)
     for value in np.median(planted_fast["align_W"][..., -1], axis=0).ravel():
         assert f"{value:.3g} (H=" in words
     missed = int((planted_fast["align_W"][..., -1] < 0.9).sum())
-    assert f"{missed} of 36 runs end with a cosine below 0.9" in words
+    runs = planted_fast["align_W"][..., -1].size
+    assert f"{missed} of {runs} runs end with a cosine below 0.9" in words
 
 
 @pytest.mark.parametrize("number", [2, 3, 4, 5])
