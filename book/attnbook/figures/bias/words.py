@@ -52,7 +52,8 @@ def histogram(encoder: real.models.Encoder, chosen: list[NDArray[np.int_]]) -> A
         for kind, cosine in enumerate(
             ((one @ one.T)[np.triu_indices(len(ids), 1)], (one @ other.T).ravel())
         ):
-            counts[kind] += np.histogram(np.clip(cosine, -1.0, 1.0), EDGES)[0]
+            cosine = np.clip(cosine, -1.0, 1.0)  # a word that stands twice is 1 but for rounding
+            counts[kind] += np.histogram(cosine, EDGES)[0]
             size = np.sort(np.abs(cosine))
             below[kind] += np.searchsorted(size, THRESHOLDS, side="right")
             many[kind] += len(size)
