@@ -89,6 +89,7 @@ def test_the_reference_shows_no_quoted_types_and_no_signature_of_a_protocol(refe
         written = reference.entry(full).split("```")[1]
         assert "*args" not in written, full
         assert not re.search(r": '|-> '", written), f"{full} shows a quoted type"
+        assert " at 0x" not in written, f"{full} shows an address in memory"
     assert "dict[str, NDArray[float64]]" in reference.entry("models.Params")
     assert "new empty dictionary" not in reference.entry("models.Params")
 

@@ -104,11 +104,22 @@ def signature(thing: Any) -> str:
         given = inspect.signature(thing)
     except (TypeError, ValueError):
         return ""
+    if inspect.isclass(thing) and inspect.isfunction(thing.__init__):
+        # some releases of Python prefer a __new__ of a base class, which takes anything
+        _, *own = inspect.signature(thing.__init__).parameters.values()
+        given = inspect.Signature(own)
 
     def bare(annotation: Any) -> Any:
         return Bare(annotation) if isinstance(annotation, str) else annotation
 
-    parameters = [p.replace(annotation=bare(p.annotation)) for p in given.parameters.values()]
+    parameters = [
+        # a function that stands in where none is given would show its address in memory
+        p.replace(
+            annotation=bare(p.annotation),
+            default=Bare("...") if inspect.isfunction(p.default) else p.default,
+        )
+        for p in given.parameters.values()
+    ]
     returned = inspect.Signature.empty if inspect.isclass(thing) else given.return_annotation
     text = str(inspect.Signature(parameters, return_annotation=bare(returned)))
     return re.sub(
