@@ -650,10 +650,12 @@ def test_a_killed_download_is_cleared_away(
 def test_an_interrupt_ends_the_download(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(tmp_path, monkeypatch, "npm", f"echo $$ > '{tmp_path}/pid'; exec sleep 60")
+    pid = tmp_path / "pid"  # written beside and moved, so that it is never seen half-written
+    program(tmp_path, monkeypatch, "npm",
+            f"echo $$ > '{pid}.new'; mv '{pid}.new' '{pid}'; exec sleep 60")  # fmt: skip
 
     def interrupt(_: float) -> None:
-        if (tmp_path / "pid").exists():
+        if pid.exists():
             raise KeyboardInterrupt
 
     monkeypatch.setattr(_fetch.time, "sleep", interrupt)
@@ -661,7 +663,7 @@ def test_an_interrupt_ends_the_download(
         _fetch.fetch(known(b"some", "npm"), lambda _: None)
     assert list(cache.iterdir()) == []
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int(pid.read_text()), 0)
 
 
 # -- the real ones ---------------------------------------------------------------------------------
