@@ -65,7 +65,8 @@ def policy(scripts: list[str]) -> str:
     """What a page may do that has these inline scripts."""
     allowed = " ".join(sorted({digest(script) for script in scripts}))
     rules = {
-        "default-src": "'none'",
+        "default-src": "'self'",  # Firefox asks it whether the next page may be fetched ahead
+        **dict.fromkeys(("object-src", "media-src", "manifest-src"), "'none'"),
         # blob: the editor and Python, whose hashes python.js compared; wasm: Python
         "script-src": f"'self' blob: 'wasm-unsafe-eval' {allowed}".strip(),
         "worker-src": "'self' blob:",

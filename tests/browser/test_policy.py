@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,24 +58,26 @@ SMUGGLE = """() => {
 }"""
 
 
-@pytest.mark.parametrize(
-    "page",
-    [*KINDS, *(pytest.param(one, marks=pytest.mark.long) for one in ALL if one not in KINDS)],
-)
+@pytest.mark.parametrize("page", ALL)
+def test_a_page_has_one_policy_without_gaps(page: str) -> None:
+    text = (HTML / page).read_text("utf-8")
+    (allowed,) = re.findall(r'<meta http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+    assert "'unsafe-eval'" not in allowed
+    assert "'unsafe-inline'" not in allowed.partition("script-src")[2].partition(";")[0]
+
+
+@pytest.mark.parametrize("page", KINDS)
 def test_a_page_does_what_it_needs(visit: Visit, page: str) -> None:
-    """The fixture fails where the browser's console has an error, such as a refusal."""
-    long = page.startswith(("book/api/", "book/ledger", "book/errata"))  # thousands of formulas
-    shown = visit(page, typeset=not long)
+    """The fixture fails where the browser's console has an error, such as a refusal.
+
+    So do `test_pages` on every page, and `test_touch_and_mouse` on every explorable in its chapter.
+    """
+    shown = visit(page, typeset=page != "book/errata.html")  # thousands of formulas
     if page == "index.html":
         shown.wait_for_url("**/book/index.html")
     shown.evaluate(SCROLL)
     if "q=" in page:
         shown.wait_for_selector("#search-results li a")
-    policies = shown.locator('meta[http-equiv="Content-Security-Policy"]')
-    assert policies.count() == 1
-    allowed = str(policies.get_attribute("content"))
-    assert "'unsafe-eval'" not in allowed
-    assert "'unsafe-inline'" not in allowed.partition("script-src")[2].partition(";")[0]
 
 
 def attacked(chromium: Browser, address: str) -> Page:
@@ -174,6 +177,22 @@ def test_a_page_does_what_it_needs_in_firefox(
     firefox.run(f"return ({SMUGGLE})()")
     firefox.wait("return window.violations.length >= 4")
     assert firefox.run("return window.smuggled") == []
+
+
+@pytest.mark.long
+def test_the_next_page_may_be_fetched_ahead_in_firefox(
+    firefox: Firefox, hosts: dict[str, str]
+) -> None:
+    """It does so by itself when it is idle, and `default-src` decides."""
+    firefox.go(hosts["headers"] + "book/svm/margin.html")
+    firefox.run("""
+      const { href } = document.querySelector('link[rel="next"]');
+      const link = Object.assign(document.createElement("link"), { rel: "prefetch", href });
+      link.onload = link.onerror = ({ type }) => { window.fetched = type; };
+      document.head.append(link);
+    """)
+    firefox.wait("return window.fetched")
+    assert firefox.run("return window.fetched") == "load"
 
 
 @pytest.mark.long
