@@ -72,10 +72,15 @@ def test_without_root_it_says_what_is_wrong_and_what_to_install(
     said = capsys.readouterr().out
     assert "libatomic.so.1: cannot open shared object" in said, "the driver's own words"
     assert "no bwrap on the PATH" in said
-    assert "Install as root: apt-get install chromium libatomic1 bubblewrap\n" in said
+    assert (
+        "Install as root: apt-get install chromium-headless-shell libatomic1 bubblewrap\n" in said
+    )
     assert "installing" not in said
     kept = json.loads((tmp_path / "missing.json").read_text())
-    assert kept == {"chromium": ["chromium", "libatomic1"], "sandbox": ["bubblewrap"]}
+    assert kept == {
+        "chromium": ["chromium-headless-shell", "libatomic1"],
+        "sandbox": ["bubblewrap"],
+    }
 
 
 @pytest.mark.parametrize("works", [True, False])

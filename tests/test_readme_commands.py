@@ -96,7 +96,7 @@ PLANS = {
 }
 # these need root; the packages that `.ci/programs` installs are among them
 PACKAGES = (
-    "apt-get install chromium bubblewrap libatomic1",
+    "apt-get install chromium-headless-shell bubblewrap libatomic1",
     "apt-get install python3 python3-venv git make ca-certificates",
 )
 
@@ -197,7 +197,7 @@ def test_packages_that_make_test_installs_are_named() -> None:
     program = (ROOT / ".ci" / "programs").read_text(encoding="utf-8")
     names = set(re.findall(r'\["([a-z][\w-]*)"\](?: if |$)', program, re.M))
     names -= {"firefox-esr", "firefox"}  # what make test-all needs
-    assert {"chromium", "bubblewrap", "libatomic1"} <= names
+    assert {"chromium-headless-shell", "bubblewrap", "libatomic1"} <= names
     assert names <= set(PACKAGES[0].split())
 
 

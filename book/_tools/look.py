@@ -155,7 +155,8 @@ def written(browser: Any, root: str, folder: Path, name: str, given: Any) -> int
 
 def chromium(playwright: Any) -> Any:
     """The system's Chromium, or the one of ATTNLAB_CHROMIUM, or Playwright's own."""
-    path = os.environ.get("ATTNLAB_CHROMIUM") or shutil.which("chromium")
+    names = ("chromium-headless-shell", "chromium")
+    path = os.environ.get("ATTNLAB_CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     return playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
 
 
